@@ -1,0 +1,126 @@
+// Package extract turns a rendered page into bounded Markdown: what a person
+// could see of it, once, in reading order.
+//
+// A script walks the tree in an isolated world of the browser and decides,
+// box by box, what is in sight; it returns one string. [Parse] reads that
+// string, [Doc.Graft] puts frames in their places, [Doc.Text] and [Doc.Links]
+// render, [Page] and [Passages] cut. Everything after the script is pure Go.
+//
+// It does not talk to a browser, does not judge whether a frame may be read,
+// and trusts no byte of what the script returns: a renderer may be hostile.
+package extract
+
+import (
+	_ "embed"
+	"strings"
+)
+
+var (
+	//go:embed visibility.js
+	visibilityJS string
+	//go:embed walker.js
+	walkerJS string
+)
+
+// ScriptOptions says what [Script] may do besides looking.
+type ScriptOptions struct {
+	// FinishAnimations ends the finite animations and transitions that are
+	// running before the walk, so that a page that fades in is read as it
+	// will look. It is the only thing the script ever changes.
+	FinishAnimations bool
+}
+
+// Script returns the expression to evaluate in an isolated world of each
+// frame; its value is the string that [Parse] reads. It reaches the tree only
+// through accessors taken from the prototypes of its own world, so a page can
+// neither fool nor notice it.
+func Script(o ScriptOptions) string {
+	opts := "{finishAnimations:false}"
+	if o.FinishAnimations {
+		opts = "{finishAnimations:true}"
+	}
+	var b strings.Builder
+	b.Grow(len(visibilityJS) + len(walkerJS) + 64)
+	b.WriteString("(function(options){'use strict';\n")
+	b.WriteString(visibilityJS)
+	b.WriteString(walkerJS)
+	b.WriteString("})(")
+	b.WriteString(opts)
+	b.WriteString(")")
+	return b.String()
+}
+
+// Doc is one parsed document, with the frames grafted into it.
+type Doc struct {
+	Title string // one line, cleaned
+	URL   string // as the document names itself; the caller knows better
+	Lang  string // the lang attribute of the root
+
+	HiddenChars     int // characters left out because nobody could see them
+	UnrenderedChars int // the part of HiddenChars that is not drawn at all, as in closed menus
+	HiddenBlocks    int // stretches of hidden text, uninterrupted by visible text
+	TextLen         int // visible code points, white space apart
+	Nodes           int // nodes walked
+	Finished        int // animations ended before the walk
+	Frames          int // places of child frames, hidden ones included
+	Busy            bool
+	Cut             bool // the document was too large to walk whole
+
+	width, height int // of the viewport
+	root          *node
+	frames        []*node
+}
+
+// thinText is the number of visible characters below which a page is likely
+// to be still loading, empty, or a shell for something that did not start.
+const thinText = 200
+
+// Thin reports that there is hardly anything to read.
+func (d *Doc) Thin() bool { return d.TextLen < thinText }
+
+// Graft puts the document of child frame number frame in its place; number i
+// is window[i] of the parent. Origin, if not empty, says that the frame
+// belongs to another site, and is written with its text. A frame whose place
+// was not found comes last. What is in a frame that nobody can see counts as
+// hidden. Frames of frames must be grafted first.
+func (d *Doc) Graft(frame int, child *Doc, origin string) {
+	if child == nil || child == d {
+		return
+	}
+	d.HiddenChars += child.HiddenChars
+	d.UnrenderedChars += child.UnrenderedChars
+	d.HiddenBlocks += child.HiddenBlocks
+	d.Nodes += child.Nodes
+	d.Finished += child.Finished
+	d.Frames += child.Frames
+	d.Cut = d.Cut || child.Cut
+	place := d.place(frame)
+	if place == nil {
+		place = &node{kind: frameNode, frame: frame, shown: child.width >= legible && child.height >= legible}
+		d.root.add(place)
+	}
+	if !place.shown {
+		d.HiddenChars += child.TextLen
+		d.HiddenBlocks++
+		return
+	}
+	d.Busy = d.Busy || child.Busy
+	place.attrs = []attr{{"origin", origin}}
+	place.kids = append(place.kids, child.root)
+	child.root.parent = place
+	place.grow(child.root.size)
+	d.TextLen = d.root.size
+}
+
+// legible is the least side, in CSS pixels, of a box that a person can read.
+const legible = 4
+
+// place finds the frame's place that is still empty.
+func (d *Doc) place(frame int) *node {
+	for _, f := range d.frames {
+		if f.frame == frame && len(f.kids) == 0 && frame >= 0 {
+			return f
+		}
+	}
+	return nil
+}
