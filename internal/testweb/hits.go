@@ -1,0 +1,102 @@
+package testweb
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Hit is one request as a server saw it.
+type Hit struct {
+	Time   time.Time
+	Site   string // the name at whose address it arrived, whatever Host says
+	Port   uint16
+	TLS    bool
+	SNI    string // the name in the TLS handshake
+	Proto  string // "HTTP/1.1", "HTTP/2.0"
+	Method string
+	Host   string // the Host header or :authority
+	Path   string // as sent, without the query
+	Query  string
+	Header http.Header
+	Remote string // the client's address
+}
+
+func (h Hit) String() string {
+	scheme := "http"
+	if h.TLS {
+		scheme = "https"
+	}
+	s := fmt.Sprintf("%s %s://%s:%d%s", h.Method, scheme, h.Site, h.Port, h.Path)
+	if h.Query != "" {
+		s += "?" + h.Query
+	}
+	if h.Host != h.Site {
+		s += " (Host: " + h.Host + ")"
+	}
+	return s
+}
+
+// record notes each request and passes it to the site's present handler.
+func (w *Web) record(s *site, port uint16) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !w.begin() {
+			return
+		}
+		defer w.wg.Done()
+		hit := Hit{
+			Time: time.Now(), Site: s.name, Port: port, TLS: r.TLS != nil,
+			Proto: r.Proto, Method: r.Method, Host: r.Host,
+			Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
+			Header: r.Header.Clone(), Remote: r.RemoteAddr,
+		}
+		if r.TLS != nil {
+			hit.SNI = r.TLS.ServerName
+		}
+		w.mu.Lock()
+		h := s.handler
+		w.hits = append(w.hits, hit)
+		close(w.changed)
+		w.changed = make(chan struct{})
+		w.mu.Unlock()
+		h.ServeHTTP(rw, r)
+	})
+}
+
+// Hits returns the requests that arrived at host so far, oldest first; at any
+// host if host is empty.
+func (w *Web) Hits(host string) []Hit {
+	hits, _ := w.hitsAndChange(host)
+	return hits
+}
+
+// Wait returns the first hit at host (at any, if empty) that match accepts,
+// past or future. It returns false when ctx ends first.
+func (w *Web) Wait(ctx context.Context, host string, match func(Hit) bool) (Hit, bool) {
+	for {
+		hits, changed := w.hitsAndChange(host)
+		if i := slices.IndexFunc(hits, match); i >= 0 {
+			return hits[i], true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Hit{}, false
+		}
+	}
+}
+
+func (w *Web) hitsAndChange(host string) ([]Hit, <-chan struct{}) {
+	host = canonical(host)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var hits []Hit
+	for _, h := range w.hits {
+		if host == "" || h.Site == host {
+			hits = append(hits, h)
+		}
+	}
+	return hits, w.changed
+}
