@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -55,11 +54,9 @@ func (w *Web) record(s *site, port uint16) http.Handler {
 		if r.TLS != nil {
 			hit.SNI = r.TLS.ServerName
 		}
+		w.hits.add(hit)
 		w.mu.Lock()
 		h := s.handler
-		w.hits = append(w.hits, hit)
-		close(w.changed)
-		w.changed = make(chan struct{})
 		w.mu.Unlock()
 		h.ServeHTTP(rw, r)
 	})
@@ -67,36 +64,16 @@ func (w *Web) record(s *site, port uint16) http.Handler {
 
 // Hits returns the requests that arrived at host so far, oldest first; at any
 // host if host is empty.
-func (w *Web) Hits(host string) []Hit {
-	hits, _ := w.hitsAndChange(host)
-	return hits
-}
+func (w *Web) Hits(host string) []Hit { return w.hits.all(at(host)) }
 
 // Wait returns the first hit at host (at any, if empty) that match accepts,
 // past or future. It returns false when ctx ends first.
 func (w *Web) Wait(ctx context.Context, host string, match func(Hit) bool) (Hit, bool) {
-	for {
-		hits, changed := w.hitsAndChange(host)
-		if i := slices.IndexFunc(hits, match); i >= 0 {
-			return hits[i], true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return Hit{}, false
-		}
-	}
+	here := at(host)
+	return w.hits.wait(ctx, func(h Hit) bool { return here(h) && match(h) })
 }
 
-func (w *Web) hitsAndChange(host string) ([]Hit, <-chan struct{}) {
+func at(host string) func(Hit) bool {
 	host = canonical(host)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var hits []Hit
-	for _, h := range w.hits {
-		if host == "" || h.Site == host {
-			hits = append(hits, h)
-		}
-	}
-	return hits, w.changed
+	return func(h Hit) bool { return host == "" || h.Site == host }
 }

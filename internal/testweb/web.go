@@ -61,6 +61,7 @@ type Web struct {
 	base func(net.Listener) context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup // accept loops and handlers
+	hits journal[Hit]
 
 	mu       sync.Mutex
 	closed   bool
@@ -72,8 +73,6 @@ type Web struct {
 	black    map[netip.Addr]bool
 	resolved []string
 	dialed   []Dial
-	hits     []Hit
-	changed  chan struct{} // closed and replaced at every hit
 	closers  []io.Closer
 	conns    map[net.Conn]struct{}
 }
@@ -117,7 +116,6 @@ func Start(o Options) (*Web, error) {
 		next6:   first6,
 		scripts: make(map[string]*script),
 		black:   make(map[netip.Addr]bool),
-		changed: make(chan struct{}),
 		conns:   make(map[net.Conn]struct{}),
 	}, nil
 }
