@@ -1,0 +1,38 @@
+package tab
+
+import "errors"
+
+var (
+	// ErrTimeout: no document came within Request.Timeout.
+	ErrTimeout = errors.New("tab: no document in time")
+	// ErrUnresponsive: the page's scripts keep its process too busy to be
+	// looked at.
+	ErrUnresponsive = errors.New("tab: page does not respond")
+	// ErrCrashed: the page's process died.
+	ErrCrashed = errors.New("tab: page crashed")
+	// ErrTooLarge: more than Request.MaxBytes of bodies.
+	ErrTooLarge = errors.New("tab: response too large")
+	// ErrTooManyRedirects: more than ten redirects.
+	ErrTooManyRedirects = errors.New("tab: too many redirects")
+	// ErrEmpty: the server answered without any document (204, 205).
+	ErrEmpty = errors.New("tab: no document in the response")
+)
+
+// NetError is a navigation that the browser could not complete.
+type NetError struct {
+	URL  string // what could not be loaded
+	Text string // Chromium's name, such as "net::ERR_NAME_NOT_RESOLVED"
+}
+
+func (e *NetError) Error() string { return "tab: " + e.Text }
+
+// ContentError is a response that is no readable document.
+type ContentError struct {
+	URL         string
+	Status      int
+	ContentType string
+	Attachment  bool   // meant to be saved, and refused
+	Name        string // the file name proposed, if any; the site's words
+}
+
+func (e *ContentError) Error() string { return "tab: cannot show " + e.ContentType }

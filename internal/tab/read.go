@@ -1,0 +1,455 @@
+package tab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"sync"
+	"time"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+	jsonv2 "github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/bellglass/bellglass/internal/cdp"
+	"github.com/bellglass/bellglass/internal/extract"
+)
+
+// Request is one read.
+type Request struct {
+	URL string
+	// Timeout bounds the time until a document is there and parsed. Required.
+	Timeout time.Duration
+	// MaxBytes bounds the decoded bodies of the whole page; zero is no bound.
+	MaxBytes int64
+	// Header names a response header of the main document whose value the
+	// Page reports. May be empty.
+	Header string
+	// Check judges a URL that the main frame is about to leave for by script,
+	// and the URL of each frame before its text is used. If nil, all may.
+	Check func(url string) error
+	// Unstick is asked to cut the tab's connections that have been silent for
+	// so long, because the parser waits for what will not come. If nil, such
+	// a page is read at Timeout.
+	Unstick func(silent time.Duration)
+}
+
+// Page is what a read found.
+type Page struct {
+	URL         string // where it ended, with fragment
+	Status      int    // of the HTTP response
+	ContentType string // without parameters
+	Header      string // the value of the header that Request names
+	// Doc is the rendered document; nil when Raw holds the content.
+	Doc *extract.Doc
+	// Raw is the body, as text, of a response that is text but not HTML.
+	Raw   string
+	IsRaw bool
+	// TimedOut: the document was still being parsed; what is here is a part.
+	TimedOut bool
+
+	Redirects int
+	Popups    int // closed
+	Dialogs   int // answered
+	Dropped   int // images, media and fonts not loaded
+	// FramesLeftOut counts frames that Check refused or that did not answer.
+	FramesLeftOut int
+	Downloads     []Download // refused
+	// Hop is where the page wanted to go and was not let.
+	Hop *Hop
+}
+
+// Download is a file that a page wanted saved. Name is the site's word.
+type Download struct{ URL, Name string }
+
+// Hop is a navigation that Check refused with Err.
+type Hop struct {
+	URL string
+	Err error
+}
+
+// Time that looking may take beyond the settling of the page.
+const (
+	lookTimeout  = 10 * time.Second
+	probeTimeout = 2 * time.Second
+	// lateLook is for pages that did not get ready in time: a wedged one must
+	// not cost much more.
+	lateLook = 1500 * time.Millisecond
+	// framesTimeout is long for two frames at 60 Hz; a page whose rendering is
+	// blocked draws none.
+	framesTimeout = 120 * time.Millisecond
+)
+
+// Read navigates the blank tab to r.URL, waits until the page has settled and
+// returns what it shows. The error is one of this package's, or ctx's cause.
+func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
+	v := newVisit(r)
+	t.mu.Lock()
+	if t.visit != nil {
+		t.mu.Unlock()
+		return nil, errors.New("tab: read: this tab has been used")
+	}
+	t.visit = v
+	t.mu.Unlock()
+
+	// Whatever ends this read ends the wait for the answer, too.
+	navCtx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	nav := cdp.Go(t.main, page.Navigate, page.NavigateParams{URL: r.URL})
+	wg.Go(func() {
+		res, err := nav.Wait(navCtx)
+		t.update(func(v *visit, _ time.Time) {
+			v.answered, v.navError, v.isFile = true, res.ErrorText, res.IsDownload
+			var refused *cdp.Error
+			if errors.As(err, &refused) { // "Cannot navigate to invalid URL"
+				v.navError = refused.Message
+			}
+		})
+	})
+	if err := t.settle(ctx); err != nil {
+		return nil, err
+	}
+	return t.outcome(ctx)
+}
+
+// outcome turns a settled visit into a page or an error.
+func (t *Tab) outcome(ctx context.Context) (*Page, error) {
+	t.mu.Lock()
+	v := t.visit
+	p := t.page(v)
+	main := *v.main()
+	committed, unreachable, navError, isFile := v.committed, v.doc.unreachable, v.navError, v.isFile
+	t.mu.Unlock()
+	switch {
+	case isFile, main.attachment:
+		return nil, contentError(p, main.attachment)
+	case committed == 0 && navError == "":
+		return nil, ErrTimeout
+	case committed == 0 && p.Status == 0: // an error without any document
+		return nil, &NetError{URL: p.URL, Text: navError}
+	case committed == 0 || unreachable != "":
+		if committed > 1 || navError == "" {
+			navError = main.failed
+		}
+		return errorPage(p, unreachable, navError)
+	}
+	switch contentKind(p.ContentType) {
+	case kindOther:
+		return nil, contentError(p, false)
+	case kindText:
+		if raw, ok := t.body(ctx); ok {
+			p.Raw, p.IsRaw = raw, true
+			return p, nil
+		}
+	}
+	if p.TimedOut {
+		t.stop()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, lateLook, ErrUnresponsive)
+		defer cancel()
+	}
+	if err := t.look(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// page collects what the events said. The caller holds t.mu.
+func (t *Tab) page(v *visit) *Page {
+	n := v.main()
+	p := &Page{
+		URL: v.doc.url, Status: n.status, ContentType: n.mime, Header: n.header,
+		TimedOut:  v.doc.dcl.IsZero() && v.committed > 0,
+		Redirects: v.redirects, Popups: v.popups, Dialogs: v.dialogs, Dropped: v.dropped,
+		Downloads: v.downloads, Hop: v.hop,
+	}
+	if v.committed == 0 { // what became of the request, if no document
+		p.URL = v.req.URL
+		for _, n := range v.navs {
+			p.URL, p.Status, p.ContentType = n.url, n.status, n.mime
+		}
+	}
+	return p
+}
+
+// errorPage tells the browser's own error page, which is never content, from
+// a response whose empty body made the browser put that page up.
+func errorPage(p *Page, unreachable, text string) (*Page, error) {
+	if unreachable != "" {
+		p.URL = unreachable
+	}
+	switch {
+	case p.Status == 204 || p.Status == 205:
+		return nil, ErrEmpty
+	case p.Status >= 400 && (text == "" || text == "net::ERR_ABORTED" || text == "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
+		p.IsRaw = true
+		return p, nil
+	case text == "":
+		text = "net::ERR_FAILED"
+	}
+	return nil, &NetError{URL: p.URL, Text: text}
+}
+
+func contentError(p *Page, attachment bool) error {
+	e := &ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Attachment: attachment}
+	for _, d := range p.Downloads {
+		e.Name = d.Name
+	}
+	return e
+}
+
+type contentType int
+
+const (
+	kindHTML contentType = iota
+	kindText
+	kindOther
+)
+
+// contentKind says how a response of this type is read: rendered, as text, or
+// not at all.
+func contentKind(t string) contentType {
+	t, _, _ = mime.ParseMediaType(t) // an unparsable one is empty: sniffed by the browser
+	switch {
+	case t == "", t == "text/html", t == "application/xhtml+xml", t == "image/svg+xml":
+		return kindHTML
+	case strings.HasPrefix(t, "text/"), strings.HasSuffix(t, "+json"), strings.HasSuffix(t, "+xml"):
+		return kindText
+	}
+	switch t {
+	case "application/json", "application/xml", "application/javascript", "application/yaml", "application/x-yaml", "application/x-ndjson":
+		return kindText
+	}
+	return kindOther
+}
+
+// body returns the main response's body, decoded to text by the browser.
+func (t *Tab) body(ctx context.Context) (string, bool) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	t.mu.Lock()
+	id := t.visit.doc.loader
+	t.mu.Unlock()
+	b, err := cdpt.Call(ctx, t.main, network.GetResponseBody, network.GetResponseBodyParams{RequestID: id})
+	if err != nil || b.Base64encoded {
+		return "", false // too large for the buffer: the viewer's rendering will do
+	}
+	return string(b.Body), true
+}
+
+// look walks every frame and puts the documents together.
+func (t *Tab) look(ctx context.Context, p *Page) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, ErrUnresponsive)
+	defer cancel()
+	doc, err := t.walk(ctx, t.mainFrame(), true)
+	for again := 0; err == nil && !p.TimedOut && t.wantsMore(ctx, doc, again); again++ {
+		t.arm(true)
+		if err := t.settle(ctx); err != nil {
+			return err
+		}
+		doc, err = t.walk(ctx, t.mainFrame(), true)
+	}
+	if err != nil {
+		return unresponsive(ctx, err)
+	}
+	t.mu.Lock()
+	p.URL = t.visit.doc.url
+	t.mu.Unlock()
+	t.graft(ctx, doc, t.mainFrame(), p, 0)
+	p.Doc = doc
+	return nil
+}
+
+// hardlyAnything is the number of characters below which a page is suspected
+// to be still drawing itself.
+const hardlyAnything = 20
+
+// wantsMore reports whether a page that was just looked at asks for another
+// look, and waits for what may change it: two real frames at first, for ended
+// animations and for text drawn by requestAnimationFrame; then, while the page
+// seems unfinished and workers, sockets or slow requests may still bring
+// something, for these.
+func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, again int) bool {
+	unfinished := d.Busy || d.TextLen < hardlyAnything
+	if again == 0 && (unfinished || d.Finished > 0) {
+		t.twoFrames(ctx)
+		return true
+	}
+	t.mu.Lock()
+	v := t.visit
+	hope := t.workers > 0 || len(v.sockets) > 0 || v.mayBringText()
+	left := time.Until(v.limit())
+	t.mu.Unlock()
+	if !unfinished || !hope || left <= 0 {
+		return false
+	}
+	select {
+	case <-time.After(min(left, stall)):
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// unresponsive tells a page that cannot be looked at from one that went away.
+func unresponsive(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, cdp.ErrDetached), errors.Is(err, cdp.ErrClosed):
+		return ErrCrashed
+	case errors.Is(err, context.Canceled):
+		return context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrUnresponsive):
+		return ErrUnresponsive
+	}
+	return err
+}
+
+// twoFrames lets the page draw two real frames.
+func (t *Tab) twoFrames(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, framesTimeout)
+	defer cancel()
+	yes := true
+	// A page that draws no frame just costs the time-out.
+	t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{
+		Expression:   "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))",
+		AwaitPromise: &yes,
+	})
+}
+
+// thin reports whether hardly any text is there yet.
+func (t *Tab) thin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	d, err := t.walk(ctx, t.mainFrame(), false)
+	return err == nil && (d.Thin() || d.Busy)
+}
+
+// walk runs the walker in one frame.
+func (t *Tab) walk(ctx context.Context, id cdpt.FrameID, finish bool) (*extract.Doc, error) {
+	t.mu.Lock()
+	f := t.frames[id]
+	t.mu.Unlock()
+	if f == nil {
+		return nil, fmt.Errorf("tab: walk: %w", cdp.ErrDetached)
+	}
+	script := walkScript
+	if finish {
+		script = walkScriptFinish
+	}
+	s, err := t.evaluate(ctx, f.session, id, runtime.EvaluateParams{Expression: script})
+	if err != nil {
+		return nil, err
+	}
+	return extract.Parse(s)
+}
+
+var (
+	walkScript       = extract.Script(extract.ScriptOptions{})
+	walkScriptFinish = extract.Script(extract.ScriptOptions{FinishAnimations: true})
+)
+
+// world is the name of our isolated world: the page's scripts cannot see it,
+// its DOM prototypes are its own.
+const world = "bellglass"
+
+// evaluate runs an expression in the frame's isolated world and returns the
+// string it yields.
+func (t *Tab) evaluate(ctx context.Context, s *cdp.Session, id cdpt.FrameID, p runtime.EvaluateParams) (string, error) {
+	w, err := cdpt.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: id, WorldName: world})
+	if err != nil {
+		return "", err
+	}
+	yes := true
+	p.ContextID, p.Silent = w.ExecutionContextID, &yes
+	r, err := cdpt.Call(ctx, s, runtime.Evaluate, p)
+	if err != nil {
+		return "", err
+	}
+	if r.ExceptionDetails != nil {
+		return "", fmt.Errorf("tab: walker: %s", r.ExceptionDetails.Text)
+	}
+	var out string
+	if r.Result == nil || jsonv2.Unmarshal(r.Result.Value, &out, jsonv2.AllowInvalidUTF8(true)) != nil {
+		return "", errors.New("tab: walker: no string")
+	}
+	return out, nil
+}
+
+// maxFrameDepth bounds the nesting of frames that are read.
+const maxFrameDepth = 5
+
+// graft reads the child frames of one frame, all at once, and puts their
+// documents into doc.
+func (t *Tab) graft(ctx context.Context, doc *extract.Doc, id cdpt.FrameID, p *Page, depth int) {
+	t.mu.Lock()
+	var kids []frame
+	if f := t.frames[id]; f != nil && depth < maxFrameDepth {
+		for _, c := range f.children {
+			if k := t.frames[c]; k != nil {
+				kids = append(kids, *k)
+			} else {
+				kids = append(kids, frame{})
+			}
+		}
+	}
+	top := originOf(t.frames[t.mainFrame()].url)
+	check := t.visit.req.Check
+	t.mu.Unlock()
+
+	docs := make([]*extract.Doc, len(kids))
+	left := make([]int, len(kids))
+	var wg sync.WaitGroup
+	for i, k := range kids {
+		if k.id == "" {
+			continue
+		}
+		// about:blank and srcdoc frames hold what their parent put there.
+		if isHTTP(k.url) && check != nil && check(k.url) != nil {
+			left[i]++
+			continue
+		}
+		if !isHTTP(k.url) && !strings.HasPrefix(k.url, "about:") {
+			left[i]++
+			continue
+		}
+		wg.Go(func() {
+			sub := &Page{}
+			d, err := t.walk(ctx, k.id, true)
+			if err != nil {
+				left[i]++
+				return
+			}
+			t.graft(ctx, d, k.id, sub, depth+1)
+			docs[i], left[i] = d, left[i]+sub.FramesLeftOut
+		})
+	}
+	wg.Wait()
+	for i, d := range docs {
+		p.FramesLeftOut += left[i]
+		if d == nil {
+			continue
+		}
+		origin := originOf(kids[i].url)
+		if origin == top {
+			origin = ""
+		}
+		doc.Graft(i, d, origin)
+	}
+}
+
+// originOf returns scheme://host:port, or "" for a document without its own.
+func originOf(u string) string {
+	if !isHTTP(u) {
+		return ""
+	}
+	scheme, rest, _ := strings.Cut(u, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme + "://" + rest
+}

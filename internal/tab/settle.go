@@ -1,0 +1,292 @@
+package tab
+
+import (
+	"context"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+
+	"github.com/bellglass/bellglass/internal/cdp"
+)
+
+// How long a page is waited for. The page's own timers run in virtual time and
+// cost nothing; only the network, sockets and workers are waited for in real
+// time. Figures were measured on Chromium 156.
+const (
+	// virtualBudget is how much of the page's own time passes after a commit.
+	virtualBudget = 5 * time.Second
+	// reloadBudget is what a page gets that has reloaded itself: less than the
+	// second that refresh loops usually wait.
+	reloadBudget = 500 * time.Millisecond
+	// starvation is how many tasks may run at one instant of virtual time
+	// before it is forced on: a page that queues work for ever must not stand
+	// still.
+	starvation = 1000
+	// maxRounds bounds how often a page gets more time because something new
+	// appeared.
+	maxRounds = 5
+	// afterLoad bounds the real time after the load event (or, when that does
+	// not come, after DOMContentLoaded).
+	afterLoad = 3 * time.Second
+	// stall is the silence after which a request in flight counts as hanging:
+	// long polls and hanging frames never end. An honest API that is slower
+	// looks the same, so a page with little text is given thinStall.
+	stall     = 250 * time.Millisecond
+	thinStall = 1500 * time.Millisecond
+	// streamGrace is the same for a page that waits only for event streams.
+	streamGrace = 40 * time.Millisecond
+	// stuck is the silence after which a page whose parser waits is helped by
+	// cutting what hangs.
+	stuck = 4 * time.Second
+	// grace is the real time given once to sockets and workers, which virtual
+	// time does not know; a socket's is over socketQuiet after it spoke.
+	grace       = 300 * time.Millisecond
+	socketQuiet = 15 * time.Millisecond
+	// leaveGrace is how long a navigation that a script asked for may take to
+	// become a request.
+	leaveGrace = 100 * time.Millisecond
+)
+
+// action is what settle does next.
+type action int
+
+const (
+	actWait    action = iota // until something happens or the time is come
+	actRead                  // the page has settled
+	actArm                   // give every frame a new budget
+	actGoOn                  // hanging requests no longer stop the page's time
+	actProbe                 // hanging requests: look whether the text is there
+	actUnstick               // cut what hangs: the parser waits for it
+	actFail                  // visit.fatal or a crash
+)
+
+// decide looks at the visit. It returns what to do, and for actWait until when.
+func (t *Tab) decide(now time.Time) (action, time.Time) {
+	v := t.visit
+	deadline := v.started.Add(v.req.Timeout)
+	switch {
+	case v.fatal != nil || t.crashed:
+		return actFail, now
+	case v.redirects > maxHops:
+		v.fatal = ErrTooManyRedirects
+		return actFail, now
+	case v.answered && (v.navError != "" || v.isFile) && v.committed <= 1:
+		return actRead, now // failed, or nothing to show
+	case v.committed == 0:
+		return waitFor(now, deadline)
+	case v.leaving != "":
+		return waitFor(now, deadline)
+	case !v.asked.IsZero() && now.Sub(v.asked) < leaveGrace:
+		return actWait, v.asked.Add(leaveGrace)
+	case v.doc.unreachable != "":
+		return actRead, now
+	}
+	if v.doc.dcl.IsZero() {
+		return t.decideParsing(v, now, deadline)
+	}
+	limit := earlier(v.limit(), deadline)
+	if now.After(limit) {
+		return actRead, now
+	}
+	for _, fs := range t.sessions {
+		if !fs.expired {
+			return decideRunning(v, now, limit)
+		}
+	}
+	return t.decideExpired(v, now, limit)
+}
+
+// limit is when a parsed page is read, come what may.
+func (v *visit) limit() time.Time {
+	if v.doc.load.IsZero() {
+		return v.doc.dcl.Add(afterLoad)
+	}
+	return v.doc.load.Add(afterLoad)
+}
+
+// waitFor waits until the deadline, and settles when it has passed.
+func waitFor(now, deadline time.Time) (action, time.Time) {
+	if !now.Before(deadline) {
+		return actRead, now
+	}
+	return actWait, deadline
+}
+
+// decideParsing: a document is there, but its parser has not come to the end.
+func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Time) {
+	n, _, last := v.waiting()
+	if n > 0 && v.req.Unstick != nil {
+		due := last.Add(stuck)
+		if next := v.unstuck.Add(stuck); next.After(due) {
+			due = next
+		}
+		if !now.Before(due) {
+			return actUnstick, now
+		}
+		if due.Before(deadline) {
+			return actWait, due
+		}
+	}
+	return waitFor(now, deadline)
+}
+
+// decideRunning: some frame's virtual time has not run out.
+func decideRunning(v *visit, now, limit time.Time) (action, time.Time) {
+	if v.policy == emulation.VirtualTimePolicyAdvance {
+		return actWait, limit
+	}
+	n, streams, last := v.waiting()
+	due := limit
+	switch {
+	case n > 0:
+		due = last.Add(stall)
+	case streams > 0:
+		due = v.doc.committed.Add(streamGrace)
+	}
+	if now.Before(due) {
+		return actWait, earlier(due, limit)
+	}
+	if n > 0 && v.mayBringText() && now.Before(last.Add(thinStall)) {
+		return actProbe, earlier(last.Add(thinStall), limit)
+	}
+	return actGoOn, now
+}
+
+// decideExpired: every frame has used its budget.
+func (t *Tab) decideExpired(v *visit, now, limit time.Time) (action, time.Time) {
+	if (v.newFrames || (len(t.sessions) > 1 && v.rounds == 0)) && v.rounds < maxRounds {
+		return actArm, now
+	}
+	if !v.graced && (t.workers > 0 || len(v.sockets) > 0) {
+		if v.grace.IsZero() {
+			v.grace = now
+		}
+		due := v.grace.Add(grace)
+		if t.workers == 0 && v.spoke.After(v.grace) {
+			due = earlier(due, v.spoke.Add(socketQuiet))
+		}
+		if now.Before(due) {
+			return actWait, earlier(due, limit)
+		}
+		v.graced = true
+		return actArm, now
+	}
+	// With hanging requests given up, virtual time no longer waits for the
+	// network; what the page's timers asked for meanwhile is waited for here.
+	if n, _, last := v.waiting(); n > 0 && v.policy == emulation.VirtualTimePolicyAdvance && v.rounds < maxRounds {
+		if due := last.Add(stall); now.Before(due) {
+			return actWait, earlier(due, limit)
+		}
+		v.giveUp()
+		return actArm, now
+	}
+	return actRead, now
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// settle returns when the page is worth reading, or cannot become so.
+func (t *Tab) settle(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		t.mu.Lock()
+		now := time.Now()
+		act, until := t.decide(now)
+		v := t.visit
+		err := v.fatal
+		if err == nil && t.crashed {
+			err = ErrCrashed
+		}
+		if act == actUnstick {
+			v.unstuck = now
+		}
+		t.mu.Unlock()
+
+		switch act {
+		case actFail:
+			return err
+		case actRead:
+			return nil
+		case actArm:
+			t.arm(true)
+			continue
+		case actProbe:
+			if !t.thin(ctx) {
+				t.goOn()
+				continue
+			}
+			until = earlier(until, now.Add(stall))
+		case actGoOn:
+			t.goOn()
+			continue
+		case actUnstick:
+			v.req.Unstick(stuck)
+			continue
+		}
+		timer.Reset(time.Until(until))
+		select {
+		case <-t.wake:
+		case <-timer.C:
+		case <-t.main.Done():
+			return ErrCrashed
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// arm gives every frame's session a budget of virtual time. A round is counted
+// when the last budget was used up.
+func (t *Tab) arm(round bool) {
+	t.mu.Lock()
+	v := t.visit
+	if round {
+		v.rounds++
+	}
+	v.newFrames = false
+	params := t.budget(v, true)
+	var sessions []*cdp.Session
+	for s, fs := range t.sessions {
+		fs.expired = false
+		sessions = append(sessions, s)
+	}
+	t.mu.Unlock()
+	for _, s := range sessions {
+		setPolicy(s, params)
+	}
+}
+
+// goOn lets the page's time run without regard to what is in flight.
+func (t *Tab) goOn() {
+	t.mu.Lock()
+	t.visit.giveUp()
+	t.visit.policy = emulation.VirtualTimePolicyAdvance
+	t.mu.Unlock()
+	t.arm(false)
+}
+
+// budget is the virtual time of the visit's current policy.
+func (t *Tab) budget(v *visit, isMain bool) emulation.SetVirtualTimePolicyParams {
+	d := virtualBudget
+	if isMain && v.reloads > 0 {
+		d = reloadBudget
+	}
+	ms := float64(d.Milliseconds())
+	return emulation.SetVirtualTimePolicyParams{Policy: v.policy, Budget: &ms, MaxVirtualTimeTaskStarvationCount: starvation}
+}
+
+func setPolicy(s *cdp.Session, p emulation.SetVirtualTimePolicyParams) {
+	cdp.Go(s, emulation.SetVirtualTimePolicy, p)
+}
+
+// stop ends all loading, so that a page that never ends can be read.
+func (t *Tab) stop() { cdp.Go(t.main, page.StopLoading, cdpt.Empty{}) }

@@ -1,0 +1,242 @@
+package tab
+
+import (
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	cdpt "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/bellglass/bellglass/internal/cdp"
+)
+
+// maxTracked bounds what is remembered of one page: a script can start
+// requests faster than anybody wants to count them.
+const maxTracked = 10_000
+
+// visit is everything known about one Read. It is guarded by Tab.mu; events
+// write it on the reading goroutine, settle reads it.
+type visit struct {
+	req     Request
+	started time.Time
+
+	// The document shown, and how it came.
+	doc       document
+	committed int // main-frame documents so far, error pages included
+	reloads   int // how often in a row the page has come back to itself
+	redirects int // server redirects of all main documents
+	// navs are the main frame's document requests by loader.
+	navs     map[network.RequestID]*navigation
+	leaving  network.RequestID // the one in flight once a document is there
+	asked    time.Time         // a script asked to leave, no request seen yet
+	answered bool              // Page.navigate has answered
+	navError string            // and what it said
+	isFile   bool              // and that the response is a download
+
+	policy    emulation.VirtualTimePolicy
+	rounds    int  // budgets given after the first one ran out
+	newFrames bool // frames came since the last budget
+	grace     time.Time
+	graced    bool
+	unstuck   time.Time
+
+	pending map[network.RequestID]*request
+	sockets map[network.RequestID]bool
+	spoke   time.Time // last socket message
+
+	bytes     int64 // decoded body bytes of everything
+	popups    int
+	dialogs   int
+	dropped   int // images, media and fonts
+	hop       *Hop
+	downloads []Download
+	fatal     error
+}
+
+// document is the main frame's current document.
+type document struct {
+	loader      network.RequestID
+	url         string // with fragment
+	mime        string
+	unreachable string // set on the browser's own error page
+	committed   time.Time
+	dcl, load   time.Time // zero until they happened
+}
+
+// navigation is one request for a main document.
+type navigation struct {
+	url        string // of the last hop
+	status     int
+	mime       string
+	attachment bool   // Content-Disposition says so
+	header     string // the one asked for
+	failed     string
+}
+
+// request is one request in flight.
+type request struct {
+	typ   network.ResourceType
+	last  time.Time // last sign of life
+	stuck bool      // was silent when the page was allowed to go on without it
+}
+
+func newVisit(r Request) *visit {
+	return &visit{
+		req: r, started: time.Now(),
+		policy:  emulation.VirtualTimePolicyPauseIfNetworkFetchesPending,
+		navs:    map[network.RequestID]*navigation{},
+		pending: map[network.RequestID]*request{},
+		sockets: map[network.RequestID]bool{},
+	}
+}
+
+// commit notes a new main document.
+func (v *visit) commit(f *cdpt.Frame, now time.Time) {
+	v.committed++
+	if v.committed > 1 && sansFragment(f.URL) == sansFragment(v.doc.url) {
+		v.reloads++
+	} else {
+		v.reloads = 0
+	}
+	v.doc = document{
+		loader: network.RequestID(f.LoaderID), url: f.URL + f.URLFragment, mime: f.MimeType,
+		unreachable: f.UnreachableURL, committed: now,
+	}
+	v.policy = emulation.VirtualTimePolicyPauseIfNetworkFetchesPending
+	v.rounds, v.newFrames, v.graced, v.grace = 0, false, false, time.Time{}
+	v.leaving, v.asked, v.unstuck = "", time.Time{}, time.Time{}
+	// What the last document still had in flight no longer matters.
+	for id := range v.pending {
+		if id != v.doc.loader {
+			delete(v.pending, id)
+		}
+	}
+	clear(v.sockets)
+}
+
+// main returns the navigation behind the document shown.
+func (v *visit) main() *navigation {
+	if n := v.navs[v.doc.loader]; n != nil {
+		return n
+	}
+	return &navigation{}
+}
+
+func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
+	if mainFrame && ev.Type == network.ResourceTypeDocument {
+		n := v.navs[ev.RequestID]
+		if n == nil {
+			if len(v.navs) >= maxTracked {
+				return
+			}
+			n = &navigation{}
+			v.navs[ev.RequestID] = n
+		}
+		n.url = ev.Request.URL
+		if ev.RedirectResponse != nil {
+			v.redirects++
+		}
+		if v.committed > 0 {
+			v.leaving, v.asked = ev.RequestID, time.Time{}
+		}
+	}
+	switch ev.Type {
+	case network.ResourceTypePing, network.ResourceTypeCSPViolationReport, network.ResourceTypePrefetch,
+		network.ResourceTypeManifest, network.ResourceTypeWebSocket:
+		return // nothing of these ends up on the page, or is tracked elsewhere
+	}
+	if len(v.pending) < maxTracked {
+		v.pending[ev.RequestID] = &request{typ: ev.Type, last: now}
+	}
+}
+
+func (v *visit) responded(ev *responseReceived, now time.Time) {
+	if n := v.navs[ev.RequestID]; n != nil {
+		n.url, n.status, n.mime = ev.Response.URL, int(ev.Response.Status), ev.Response.MimeType
+		n.header, n.attachment = "", false
+		for name, val := range ev.Response.Headers {
+			s, _ := val.(string)
+			switch {
+			case strings.EqualFold(name, "content-disposition"):
+				n.attachment = strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), "attachment")
+			case v.req.Header != "" && strings.EqualFold(name, v.req.Header):
+				n.header = s
+			}
+		}
+	}
+	if p := v.pending[ev.RequestID]; p != nil {
+		p.last, p.stuck = now, false
+	}
+}
+
+func (v *visit) received(id network.RequestID, n int64, now time.Time) {
+	v.bytes += n
+	if limit := v.req.MaxBytes; limit > 0 && v.bytes > limit && v.fatal == nil {
+		v.fatal = ErrTooLarge
+	}
+	if p := v.pending[id]; p != nil {
+		p.last, p.stuck = now, false
+	}
+}
+
+func (v *visit) finished(id network.RequestID, failed string) {
+	if n := v.navs[id]; n != nil {
+		n.failed = failed
+		if id == v.leaving && failed != "" {
+			v.leaving = ""
+		}
+	}
+	delete(v.pending, id)
+}
+
+// dropSession forgets a frame's session; its requests can say no more.
+func (v *visit) dropSession(*cdp.Session) { v.newFrames = true }
+
+// waiting counts what is in flight: requests that were not given up (event
+// streams apart), event streams, and when the last sign of life came.
+func (v *visit) waiting() (n, streams int, last time.Time) {
+	for _, p := range v.pending {
+		switch {
+		case p.stuck:
+		case p.typ == network.ResourceTypeEventSource:
+			streams++
+		default:
+			n++
+			if p.last.After(last) {
+				last = p.last
+			}
+		}
+	}
+	return n, streams, last
+}
+
+// mayBringText reports whether a request in flight, given up or not, could
+// still change the text of the main document by way of a script.
+func (v *visit) mayBringText() bool {
+	for _, p := range v.pending {
+		switch p.typ {
+		case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypePreflight:
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp marks everything in flight as not worth waiting for.
+func (v *visit) giveUp() {
+	for _, p := range v.pending {
+		p.stuck = true
+	}
+}
+
+func (t *Tab) download(ev *browser.EventDownloadWillBegin) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := t.visit
+	if v == nil || t.frames[ev.FrameID] == nil || len(v.downloads) >= 20 {
+		return
+	}
+	v.downloads = append(v.downloads, Download{URL: ev.URL, Name: ev.SuggestedFilename})
+}
