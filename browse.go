@@ -1,0 +1,249 @@
+package bellglass
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// Request is one page to read. Principal and URL are required.
+type Request struct {
+	Principal Principal
+	// URL is absolute, http or https.
+	URL string
+	// Query asks for the passages around its matches instead of the head of
+	// the page; of links, for those that hold it.
+	Query string
+	// Offset is where to go on: the NextOffset of the result before. Of text
+	// it counts characters (code points), of links links.
+	Offset int
+	// Whole asks for the whole page instead of its main part.
+	Whole bool
+}
+
+// Head is what the results of all read tools have in common.
+type Head struct {
+	Status Status
+	Reason Reason // empty if Status is ok
+	Hint   string // one sentence on what to do, empty if Status is ok
+	// FinalURL is where the page was after redirects, without fragment.
+	FinalURL    string
+	HTTPStatus  int    // of the site's response; zero if there was none
+	ContentType string // without parameters
+	Title       string // page text, on one line
+	Truncated   bool   // there is more
+	NextOffset  int    // where to go on; zero if there is no more
+	// HiddenChars and HiddenBlocks say how much text was left out because
+	// nobody could see it.
+	HiddenChars, HiddenBlocks int
+	// Rendered is true if a browser ran the page's scripts.
+	Rendered bool
+	// Blocked counts what the page asked for and may not reach, by host.
+	Blocked []Blocked
+	// Err is why Status is not ok, for logs; never show it to a model.
+	Err *Error
+}
+
+// Blocked counts refused requests to one host.
+type Blocked struct {
+	Host   string
+	Reason Reason
+	Count  int
+}
+
+// Result is a page as text.
+type Result struct {
+	Head
+	// Text is Markdown from an unvetted page: data, never instructions.
+	Text string
+	// TotalChars is the length of the whole text in code points.
+	TotalChars int
+}
+
+// Browse reads one page. The error is for misuse (no Principal) and a closed
+// Browser only; everything else is told by the Result.
+func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
+	var res Result
+	page, head, err := b.read(ctx, "browse", r)
+	if err != nil {
+		return Result{}, err
+	}
+	res.Head = head
+	if page == nil {
+		return res, nil
+	}
+	text := extract.Clean(page.Raw)
+	if page.Doc != nil {
+		text = page.Doc.Text(extract.TextOptions{Whole: r.Whole})
+	}
+	var cut extract.Cut
+	if r.Query != "" {
+		cut = extract.Page(text, r.Offset, b.o.TextLimit)
+	} else {
+		cut = extract.Page(text, r.Offset, b.o.TextLimit)
+	}
+	res.Text, res.TotalChars = cut.Text, cut.Total
+	res.Truncated, res.NextOffset = cut.Truncated, cut.Next
+	return res, nil
+}
+
+// maxLinks is the most links one call returns.
+const maxLinks = 100
+
+// Link is one link of a page; both are the page's words.
+type Link struct {
+	Text string
+	URL  string // absolute, http or https
+}
+
+// Links is the links of a page.
+type Links struct {
+	Head
+	Links []Link
+	Total int // links on the page (or that hold the query)
+}
+
+// Links reads one page and returns its visible links, those to its own site
+// first. Errors are as with [Browser.Browse].
+func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
+	var res Links
+	page, head, err := b.read(ctx, "links", r)
+	if err != nil {
+		return Links{}, err
+	}
+	res.Head = head
+	if page == nil || page.Doc == nil {
+		return res, nil
+	}
+	host := ""
+	if u, err := policy.ParseURL(page.URL); err == nil {
+		host = u.Host.String()
+	}
+	all := page.Doc.Links(host)
+	if q := strings.ToLower(strings.TrimSpace(r.Query)); q != "" {
+		all = slices.DeleteFunc(all, func(l extract.Link) bool {
+			return !strings.Contains(strings.ToLower(l.Text), q) && !strings.Contains(strings.ToLower(l.URL), q)
+		})
+	}
+	res.Total = len(all)
+	from := min(r.Offset, len(all))
+	to := min(from+maxLinks, len(all))
+	for _, l := range all[from:to] {
+		res.Links = append(res.Links, Link(l))
+	}
+	if to < len(all) {
+		res.Truncated, res.NextOffset = true, to
+	}
+	return res, nil
+}
+
+// read is what Browse and Links share. A nil page with a nil error means that
+// the head says it all.
+func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, Head, error) {
+	if err := r.Principal.validate(); err != nil {
+		return nil, Head{}, err
+	}
+	ctx, done, err := b.enter(ctx)
+	if err != nil {
+		return nil, Head{}, err
+	}
+	defer done()
+	var head Head
+	fail := func(err error, run *egress.Run) (*tab.Page, Head, error) {
+		e := explain(op, err, run)
+		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
+		if e.Reason == ReasonInternal || StatusOf(e.Reason) == StatusError {
+			b.log.Info("read failed", "op", op, "tenant", r.Principal.Tenant, "run", r.Principal.Run, "reason", e.Reason, "error", e.Err)
+		}
+		return nil, head, nil
+	}
+	if r.Offset < 0 {
+		return fail(&Error{Op: op, Status: StatusRejected, Reason: ReasonInvalidArgument, Hint: "offset must not be negative."}, nil)
+	}
+	u, err := policy.ParseURL(r.URL)
+	if err == nil {
+		err = b.rules.CheckURL(u)
+	}
+	if err != nil {
+		return fail(err, nil)
+	}
+	slot, release, err := b.lease(ctx, r.Principal.Tenant)
+	if err != nil {
+		return fail(deadlineFirst(ctx, err), nil)
+	}
+	defer release()
+	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
+	slot.end.Assign(run)
+	page, err := slot.tab.Read(ctx, tab.Request{
+		URL: u.String(), Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes,
+		Header: egress.ReasonHeader, Check: b.check,
+	})
+	head.Blocked = blocked(run, page)
+	if err != nil {
+		b.headOfFailure(&head, err)
+		return fail(deadlineFirst(ctx, err), run)
+	}
+	b.headOf(&head, page)
+	if err := b.judge(page, run); err != nil {
+		head.Title, head.HiddenChars, head.HiddenBlocks = "", 0, 0
+		if !isSiteOutcome(err) {
+			head.HTTPStatus, head.ContentType = 0, ""
+		}
+		return fail(err, run)
+	}
+	if page.TimedOut {
+		e := explain(op, tab.ErrTimeout, run)
+		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."
+		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
+		return page, head, nil
+	}
+	head.Status = StatusOK
+	return page, head, nil
+}
+
+// check judges a URL by the operator's rules, as far as that needs no DNS.
+func (b *Browser) check(raw string) error {
+	u, err := policy.ParseURL(raw)
+	if err != nil {
+		return err
+	}
+	return b.rules.CheckURL(u)
+}
+
+// judge decides whether what came back is a page of the site's: the final URL
+// is judged again, and an answer that the proxy gave in the site's place is
+// told for what it is.
+func (b *Browser) judge(p *tab.Page, run *egress.Run) error {
+	u, err := policy.ParseURL(p.URL)
+	if err != nil {
+		var r *policy.Refusal
+		if asRefusal(err, &r) && r.Reason == policy.ReasonURLTooLong {
+			return nil // its host was judged on the way there
+		}
+		return err
+	}
+	// Over plain http a refusal is a response like others; the proxy removes
+	// this header from what sites send. Over https it could be the site's.
+	if p.Header != "" && u.Scheme == "http" {
+		reason := Reason(p.Header)
+		if _, known := reasons[reason]; !known {
+			reason = ReasonProxy
+		}
+		k := reasons[reason]
+		return &Error{Op: "browse", Status: k.status, Reason: reason, Hint: k.hint + " (" + u.Host.String() + ")",
+			Err: fmt.Errorf("the proxy answered for %s", u.HostPort())}
+	}
+	if err := b.rules.CheckURL(u); err != nil {
+		return err
+	}
+	if p.Status == 401 && p.Doc != nil && p.Doc.TextLen == 0 && p.Raw == "" {
+		return &Error{Op: "browse", Status: StatusError, Reason: ReasonAuth, Hint: reasons[ReasonAuth].hint}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package bellglass
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/pool"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// Error is why a call came to nothing. Status, Reason and Hint may be shown to
+// a model; Err is for logs and may hold addresses and paths.
+type Error struct {
+	Op     string
+	Status Status
+	Reason Reason
+	Hint   string
+	Err    error
+}
+
+func (e *Error) Error() string {
+	s := "bellglass: " + e.Op + ": " + string(e.Reason)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// errStart wraps whatever kept the browser from starting.
+var errStart = errors.New("browser did not start")
+
+// causes maps sentinels to reasons, first match first: a deadline inside a
+// start is still a failed start.
+var causes = []struct {
+	is     error
+	reason Reason
+}{
+	{pool.ErrBusy, ReasonPoolFull},
+	{errFind, ReasonBrowserMissing},
+	{errStart, ReasonBrowserStart},
+	{tab.ErrTimeout, ReasonNavigationTimeout},
+	{tab.ErrUnresponsive, ReasonUnresponsive},
+	{tab.ErrCrashed, ReasonBrowserCrashed},
+	{tab.ErrTooLarge, ReasonTooLarge},
+	{tab.ErrTooManyRedirects, ReasonRedirects},
+	{tab.ErrEmpty, ReasonEmpty},
+	{errDeadline, ReasonCallDeadline},
+	{context.DeadlineExceeded, ReasonCallDeadline},
+	{context.Canceled, ReasonCancelled},
+	{ErrClosed, ReasonCancelled},
+	{pool.ErrClosed, ReasonBrowserCrashed},
+}
+
+// netErrors maps prefixes of Chromium's names for network errors to reasons,
+// first match first. The list of names is net/base/net_error_list.h.
+var netErrors = []struct {
+	prefix string
+	reason Reason
+}{
+	{"ERR_NAME_", ReasonDNS},
+	{"ERR_DNS_", ReasonDNS},
+	{"ERR_ICANN_NAME_COLLISION", ReasonDNS},
+	{"ERR_PROXY_", ReasonProxy},
+	{"ERR_TUNNEL_", ReasonProxy},
+	{"ERR_UNEXPECTED_PROXY_AUTH", ReasonProxy},
+	{"ERR_CERT_", ReasonTLS},
+	{"ERR_SSL_", ReasonTLS},
+	{"ERR_BAD_SSL_", ReasonTLS},
+	{"ERR_ECH_", ReasonTLS},
+	{"ERR_EMPTY_RESPONSE", ReasonEmpty},
+	{"ERR_TOO_MANY_REDIRECTS", ReasonRedirects},
+	{"ERR_UNSAFE_REDIRECT", ReasonScheme},
+	{"ERR_DISALLOWED_URL_SCHEME", ReasonScheme},
+	{"ERR_UNKNOWN_URL_SCHEME", ReasonScheme},
+	{"ERR_UNSAFE_PORT", ReasonPort},
+	{"ERR_INVALID_URL", ReasonInvalidURL},
+	{"ERR_INVALID_REDIRECT", ReasonInvalidURL},
+	{"ERR_INVALID_AUTH_CREDENTIALS", ReasonAuth},
+	{"ERR_CONTENT_DECODING_", ReasonContent},
+	{"ERR_CONTENT_LENGTH_MISMATCH", ReasonConnection},
+	{"ERR_ABORTED", ReasonEmpty},
+	{"ERR_TIMED_OUT", ReasonConnection},
+	{"ERR_", ReasonConnection}, // connection, socket, HTTP/2, address, …
+}
+
+func netReason(text string) Reason {
+	text = strings.TrimPrefix(text, "net::")
+	for _, n := range netErrors {
+		if strings.HasPrefix(text, n.prefix) {
+			return n.reason
+		}
+	}
+	return ReasonInvalidURL // "Cannot navigate to invalid URL" and the like
+}
+
+// explain turns any cause into an Error. run, which may be nil, knows what the
+// proxy decided about the connections of this call.
+func explain(op string, err error, run *egress.Run) *Error {
+	var done *Error
+	if errors.As(err, &done) {
+		return done
+	}
+	reason, about := reasonOf(err, run)
+	k := reasons[reason]
+	e := &Error{Op: op, Status: k.status, Reason: reason, Hint: k.hint, Err: err}
+	if about != "" {
+		e.Hint += " (" + about + ")"
+	}
+	return e
+}
+
+func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
+	var (
+		refusal *policy.Refusal
+		network *tab.NetError
+		content *tab.ContentError
+		missing *chrome.NotFoundError
+		failed  *egress.Error
+	)
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Reason, refusal.What
+	case errors.As(err, &network):
+		return netCause(network, run)
+	case errors.As(err, &content):
+		if content.Attachment {
+			return ReasonDownload, ""
+		}
+		return ReasonContent, ""
+	case errors.As(err, &missing):
+		return ReasonBrowserMissing, ""
+	case errors.As(err, &failed):
+		return failed.Reason, ""
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.is) {
+			return c.reason, ""
+		}
+	}
+	return ReasonInternal, ""
+}
+
+// netCause prefers the proxy's own account of a failed connection to the
+// browser's, to whom all its refusals look alike.
+func netCause(e *tab.NetError, run *egress.Run) (Reason, string) {
+	reason := netReason(e.Text)
+	u, err := policy.ParseURL(e.URL)
+	if err != nil || run == nil {
+		return reason, ""
+	}
+	if reason == ReasonProxy || reason == ReasonConnection || reason == ReasonEmpty || reason == ReasonTLS {
+		if o, ok := run.Outcome(u.Host.String(), u.Port); ok && o.Reason != "" {
+			return o.Reason, u.Host.String()
+		}
+	}
+	return reason, ""
+}

@@ -1,0 +1,104 @@
+package bellglass
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// Bounds of what a head says in a page's words.
+const (
+	maxTitle   = 200  // characters
+	maxURL     = 2048 // characters
+	maxBlocked = 20   // hosts
+)
+
+// headOf fills in what a page says about itself.
+func (b *Browser) headOf(h *Head, p *tab.Page) {
+	h.FinalURL = shownURL(p.URL)
+	h.HTTPStatus, h.ContentType = p.Status, p.ContentType
+	h.Rendered = !p.IsRaw
+	if p.Doc != nil {
+		h.Title = extract.Line(p.Doc.Title, maxTitle)
+		h.HiddenChars, h.HiddenBlocks = p.Doc.HiddenChars, p.Doc.HiddenBlocks
+	}
+}
+
+// headOfFailure fills in what is known of a response that is no page.
+func (b *Browser) headOfFailure(h *Head, err error) {
+	var content *tab.ContentError
+	var network *tab.NetError
+	switch {
+	case errors.As(err, &content):
+		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(content.URL), content.Status, content.ContentType
+	case errors.As(err, &network):
+		h.FinalURL = shownURL(network.URL)
+	}
+}
+
+// shownURL is a URL as results show it: without user information and fragment.
+// What is not http or https is shown by its scheme alone.
+func shownURL(raw string) string {
+	raw, _, _ = strings.Cut(raw, "#")
+	scheme, rest, ok := strings.Cut(raw, ":")
+	if !ok {
+		return ""
+	}
+	if scheme != "http" && scheme != "https" {
+		return extract.Line(scheme, 30) + ":"
+	}
+	if auth, path, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/"); strings.Contains(auth, "@") {
+		raw = scheme + "://" + auth[strings.LastIndex(auth, "@")+1:] + "/" + path
+	}
+	return extract.Line(raw, maxURL)
+}
+
+// blocked collects what the proxy refused to the run, and where the page was
+// not let go.
+func blocked(run *egress.Run, p *tab.Page) []Blocked {
+	var out []Blocked
+	if p != nil && p.Hop != nil {
+		var r *policy.Refusal
+		if asRefusal(p.Hop.Err, &r) {
+			host := ""
+			if u, err := policy.ParseURL(p.Hop.URL); err == nil {
+				host = u.Host.String()
+			}
+			out = append(out, Blocked{Host: host, Reason: r.Reason, Count: 1})
+		}
+	}
+	for _, r := range run.Refusals() {
+		if len(out) == maxBlocked {
+			out = append(out, Blocked{Reason: ReasonHost})
+		}
+		if len(out) > maxBlocked {
+			out[maxBlocked].Count += r.Count
+			continue
+		}
+		out = append(out, Blocked{Host: r.Host, Reason: r.Reason, Count: r.Count})
+	}
+	return out
+}
+
+func asRefusal(err error, r **policy.Refusal) bool { return errors.As(err, r) }
+
+// isSiteOutcome reports whether an error is about what the site answered, so
+// that its status and type are worth telling.
+func isSiteOutcome(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == ReasonAuth
+}
+
+// deadlineFirst says "deadline" where a step failed only because its time was
+// up.
+func deadlineFirst(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(err, context.Cause(ctx))
+}

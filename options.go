@@ -1,0 +1,140 @@
+package bellglass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// Defaults of [Options].
+const (
+	DefaultCallTimeout       = 25 * time.Second
+	DefaultNavigationTimeout = 15 * time.Second
+	DefaultTextLimit         = 12_000   // characters
+	DefaultMaxPageBytes      = 25 << 20 // bytes, decoded
+	DefaultMaxPages          = 4
+)
+
+// Options configure a [Browser]. The zero value reads public pages with the
+// best browser found. New copies and checks it.
+type Options struct {
+	// BrowserBin is the path of a Chromium. If empty, the environment
+	// (BELLGLASS_BROWSER_BIN, FORGE_BROWSER_BIN), then the usual places.
+	BrowserBin string
+	// Getenv replaces the environment for finding the browser and for
+	// BELLGLASS_BROWSER_HEADLESS. If nil, os.Getenv.
+	Getenv func(string) string
+
+	// Mode says what may be reached at all. If empty, [policy.ModePublic]:
+	// any public host, with private, loopback and metadata addresses refused.
+	Mode policy.Mode
+	// Allow and Resources are host lists; the grammar is that of
+	// [policy.Config].
+	Allow, Resources []string
+	// RequireHTTPS refuses http URLs. Exact UnsafeAllow entries are exempt.
+	RequireHTTPS bool
+	// UnsafeAllow lists exact addresses with port ("127.0.0.1:8080") that are
+	// otherwise refused: the only way to loopback, for tests and local
+	// development. Each is logged.
+	UnsafeAllow []string
+	// AllowedPrivateCIDRs lists private ranges that hosts named in Allow or
+	// Resources may have. Each is logged.
+	AllowedPrivateCIDRs []string
+	// Resolve, if not nil, replaces the resolver. It must return every A and
+	// AAAA address; its answers are judged like all others.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// UnsafeDial, if not nil, replaces the dialer. It is given addresses that
+	// passed judgement; it is unsafe because the judgement is then no longer
+	// repeated on the socket. It exists for tests with an internet of their
+	// own.
+	UnsafeDial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+
+	// CallTimeout bounds one call, everything included; NavigationTimeout the
+	// time until a document is there, and must be shorter.
+	CallTimeout, NavigationTimeout time.Duration
+	// TextLimit is the most characters (not bytes) of page text that a call
+	// returns.
+	TextLimit int
+	// MaxPageBytes is the most bytes of response bodies, decoded, that a page
+	// may load.
+	MaxPageBytes int64
+	// MaxPages is how many pages may be open at once; one call more is busy.
+	MaxPages int
+
+	// UserAgent replaces the honest default, if not empty.
+	UserAgent string
+	// Logger gets what an operator should know. If nil, nothing is logged.
+	Logger *slog.Logger
+	// OnConnection, if not nil, is called for every decision of the proxy and
+	// for every close, from many goroutines. It must not block.
+	OnConnection func(egress.Event)
+
+	// UnsafeBrowserFlags are appended to Chromium's command line. They can
+	// open any seal; they exist for tests (a test authority to trust).
+	UnsafeBrowserFlags []string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Mode == "" {
+		o.Mode = policy.ModePublic
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.NavigationTimeout == 0 {
+		o.NavigationTimeout = min(DefaultNavigationTimeout, o.CallTimeout*6/10)
+	}
+	if o.TextLimit == 0 {
+		o.TextLimit = DefaultTextLimit
+	}
+	if o.MaxPageBytes == 0 {
+		o.MaxPageBytes = DefaultMaxPageBytes
+	}
+	if o.MaxPages == 0 {
+		o.MaxPages = DefaultMaxPages
+	}
+	return o
+}
+
+// compile checks all options and compiles the rules.
+func (o Options) compile() (*policy.Rules, error) {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch o.Mode {
+	case policy.ModeDeny, policy.ModeAllowlist, policy.ModePublic:
+	default:
+		bad("Mode %q is none of deny, allowlist, public", o.Mode)
+	}
+	if o.CallTimeout < time.Second || o.CallTimeout > 10*time.Minute {
+		bad("CallTimeout %v is not between 1s and 10m", o.CallTimeout)
+	}
+	if o.NavigationTimeout <= 0 || o.NavigationTimeout >= o.CallTimeout {
+		bad("NavigationTimeout %v must be positive and below CallTimeout %v", o.NavigationTimeout, o.CallTimeout)
+	}
+	if o.TextLimit < 100 || o.TextLimit > 1_000_000 {
+		bad("TextLimit %d is not between 100 and 1,000,000 characters", o.TextLimit)
+	}
+	if o.MaxPageBytes < 1<<10 {
+		bad("MaxPageBytes %d is below 1 KiB", o.MaxPageBytes)
+	}
+	if o.MaxPages < 1 || o.MaxPages > 256 {
+		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
+	}
+	rules, err := policy.Compile(policy.Config{
+		Mode: o.Mode, Allow: o.Allow, Resources: o.Resources,
+		AllowInsecureHTTP: !o.RequireHTTPS,
+		UnsafeAllow:       o.UnsafeAllow, AllowedPrivateCIDRs: o.AllowedPrivateCIDRs,
+	})
+	return rules, errors.Join(append(errs, err)...)
+}

@@ -1,0 +1,259 @@
+package bellglass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/pool"
+	"github.com/bellglass/bellglass/internal/tab"
+)
+
+// A worker is replaced after so many pages or so long: browsers that live long
+// gather memory. 800 contexts cost a headless shell 6 MB (measured).
+const (
+	workerPages = 200
+	workerAge   = time.Hour
+	// warmPages is how many blank pages a worker keeps ready. Making one takes
+	// about 50 ms, twice what a small page takes to read.
+	warmPages = 2
+)
+
+// worker is one Chromium with its warm pages. It serves one tenant in its
+// life: a browser that one tenant's page has compromised must not find
+// another's.
+type worker struct {
+	proc   *chrome.Process
+	host   *tab.Host
+	pool   *pool.Pool[*slot]
+	leases sync.WaitGroup
+
+	// Guarded by Browser.mu:
+	tenant string // "" until the first call
+	busy   int
+	pages  int
+	ended  bool // being retired
+
+	mu      sync.Mutex
+	free    []*egress.Endpoint
+	suspect bool // a page could not be closed
+}
+
+// slot is one blank page and the listener that its context uses as proxy.
+type slot struct {
+	end *egress.Endpoint
+	tab *tab.Tab
+}
+
+var errFind = errors.New("no browser")
+
+// lease gives out a blank page for one call. It fails with [pool.ErrBusy] at
+// once when all are out, and starts or replaces the browser when needed.
+func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), error) {
+	for try := 0; ; try++ {
+		w, err := b.started(ctx, tenant)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, release, err := w.pool.Acquire(ctx)
+		if err == nil {
+			return s, func() {
+				s.end.Release()
+				release()
+				b.unlease(w)
+			}, nil
+		}
+		b.unlease(w)
+		// A browser that died while it was idle is replaced, once.
+		if try > 0 || errors.Is(err, pool.ErrBusy) || ctx.Err() != nil {
+			return nil, nil, err
+		}
+		w.mu.Lock()
+		w.suspect = true
+		w.mu.Unlock()
+	}
+}
+
+func (b *Browser) unlease(w *worker) {
+	b.mu.Lock()
+	w.busy--
+	b.mu.Unlock()
+	w.leases.Done()
+}
+
+// started returns a worker that may serve the tenant, counted as leased unless
+// tenant is empty.
+func (b *Browser) started(ctx context.Context, tenant string) (*worker, error) {
+	if w, err := b.usable(tenant); w != nil || err != nil {
+		return w, err
+	}
+	b.starts.Lock()
+	defer b.starts.Unlock()
+	if w, err := b.usable(tenant); w != nil || err != nil {
+		return w, err // somebody else has started it meanwhile
+	}
+	w, err := b.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	old := b.worker
+	b.worker = w
+	b.claim(w, tenant)
+	b.mu.Unlock()
+	if old != nil {
+		b.retire(old)
+	}
+	return w, nil
+}
+
+// claim counts a lease. The caller holds b.mu.
+func (b *Browser) claim(w *worker, tenant string) {
+	if tenant == "" {
+		return
+	}
+	w.tenant = tenant
+	w.busy++
+	w.pages++
+	w.leases.Add(1)
+}
+
+// usable returns the present worker if it may serve the tenant, nil if a new
+// one is needed, and ErrBusy if the tenant must wait for another's calls.
+func (b *Browser) usable(tenant string) (*worker, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.worker
+	if w == nil || w.ended || w.dead() {
+		return nil, nil
+	}
+	if w.pages >= workerPages || time.Since(w.proc.Started) > workerAge {
+		return nil, nil
+	}
+	if tenant != "" && w.tenant != "" && w.tenant != tenant {
+		if w.busy > 0 {
+			return nil, pool.ErrBusy
+		}
+		return nil, nil
+	}
+	b.claim(w, tenant)
+	return w, nil
+}
+
+func (w *worker) dead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.suspect || w.proc.Err() != nil
+}
+
+// start launches a browser.
+func (b *Browser) start(ctx context.Context) (*worker, error) {
+	bin, err := b.find()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFind, err)
+	}
+	w := &worker{host: tab.NewHost()}
+	w.proc, err = chrome.Start(ctx, chrome.Options{
+		Binary: bin, Proxy: b.own.Addr().String(), Headful: chrome.Headful(b.o.Getenv),
+		UserAgent: b.o.UserAgent, OnAttach: w.host.Attach, UnsafeFlags: b.o.UnsafeBrowserFlags,
+	})
+	if err == nil {
+		if err = w.host.Bind(ctx, w.proc.Conn); err != nil {
+			w.proc.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errStart, err)
+	}
+	b.announce(w)
+	w.pool = pool.New(pool.Options[*slot]{
+		Size: b.o.MaxPages, Warm: min(b.o.MaxPages, warmPages),
+		Make: func(ctx context.Context) (*slot, error) { return b.open(ctx, w) },
+		Dispose: func(s *slot) {
+			err := s.tab.Close(context.Background())
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if err != nil {
+				w.suspect = true
+			} else {
+				w.free = append(w.free, s.end)
+			}
+		},
+	})
+	return w, nil
+}
+
+func (b *Browser) find() (chrome.Binary, error) {
+	getenv := b.o.Getenv
+	if b.o.BrowserBin != "" {
+		getenv = func(k string) string {
+			if k == "BELLGLASS_BROWSER_BIN" {
+				return b.o.BrowserBin
+			}
+			return b.o.Getenv(k)
+		}
+	}
+	return chrome.Find(chrome.FindOptions{Getenv: getenv, Full: chrome.Headful(b.o.Getenv)})
+}
+
+// announce logs the start, and once how well the browser is sealed.
+func (b *Browser) announce(w *worker) {
+	b.log.Info("browser started", "version", w.proc.Version, "pid", w.proc.Pid())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.warned {
+		return
+	}
+	b.warned = true
+	if why := w.proc.SandboxOff; why != "" {
+		b.log.Warn("Chromium's own sandbox is off; run bellglass as an ordinary user to have it", "reason", why)
+	}
+	if chrome.Headful(b.o.Getenv) {
+		b.log.Warn("the browser shows a window: for local debugging only")
+	}
+}
+
+// open makes a blank page with a listener of its own.
+func (b *Browser) open(ctx context.Context, w *worker) (*slot, error) {
+	w.mu.Lock()
+	var end *egress.Endpoint
+	if n := len(w.free); n > 0 {
+		end, w.free = w.free[n-1], w.free[:n-1]
+	}
+	w.mu.Unlock()
+	var err error
+	if end == nil {
+		if end, err = b.proxy.Listen(); err != nil {
+			return nil, fmt.Errorf("open a listener: %w", err)
+		}
+	}
+	t, err := w.host.Open(ctx, tab.Config{Proxy: end.Addr().String()})
+	if err != nil {
+		end.Close()
+		return nil, err
+	}
+	return &slot{end: end, tab: t}, nil
+}
+
+// retire ends a worker when its last call has.
+func (b *Browser) retire(w *worker) {
+	b.mu.Lock()
+	w.ended = true
+	b.mu.Unlock()
+	b.retired.Go(func() {
+		w.leases.Wait()
+		w.pool.Close()
+		if err := w.proc.Close(); err != nil {
+			b.log.Warn("profile was not removed whole", "error", err)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, end := range w.free {
+			end.Close()
+		}
+	})
+}
