@@ -1,0 +1,65 @@
+// Package mcpserver serves tools over the Model Context Protocol. It is the
+// only package that knows the MCP SDK.
+//
+// It does not decide anything: tools come in as values, the principal of a
+// connection comes from whoever starts the server.
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/tools"
+)
+
+// Options of a server. Principal is required.
+type Options struct {
+	Version   string
+	Principal bellglass.Principal // of every call over this server
+	// Instructions are sent to the client when it connects.
+	Instructions string
+}
+
+// New returns a server of the read-only tools. Run it with [ServeStdio], or
+// connect it to any transport of the SDK.
+func New(o Options, ts []tools.Tool) *mcp.Server {
+	s := mcp.NewServer(
+		&mcp.Implementation{Name: "bellglass", Title: "bellglass, a sealed browser", Version: o.Version},
+		&mcp.ServerOptions{
+			Instructions: o.Instructions,
+			// Else the SDK would announce logging, which the protocol has
+			// deprecated and nothing here sends.
+			Capabilities: &mcp.ServerCapabilities{},
+		})
+	no, yes := false, true
+	for _, t := range ts {
+		s.AddTool(&mcp.Tool{
+			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
+			Annotations: &mcp.ToolAnnotations{
+				Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes,
+			},
+		}, handler(o.Principal, t))
+	}
+	return s
+}
+
+// handler never returns an error: a failed read is an answer, not a fault of
+// the protocol.
+func handler(p bellglass.Principal, t tools.Tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		r := t.Call(ctx, p, req.Params.Arguments)
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
+			StructuredContent: r.Fields,
+			IsError:           r.IsError,
+		}, nil
+	}
+}
+
+// ServeStdio serves one client on standard input and output. It returns when
+// the client goes away or ctx ends.
+func ServeStdio(ctx context.Context, s *mcp.Server) error {
+	return s.Run(ctx, &mcp.StdioTransport{})
+}

@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bellglass/bellglass"
+)
+
+const listLinksSchema = `{"type":"object","properties":{` +
+	`"url":{"type":"string","description":"Absolute http(s) URL"},` +
+	`"query":{"type":"string","description":"Only links whose text or URL holds this"},` +
+	`"offset":{"type":"integer","minimum":0,"description":"Continue at next_offset"}},` +
+	`"required":["url"],"additionalProperties":false}`
+
+func listLinks(r Reader) Tool {
+	return Tool{
+		Name:        "list_links",
+		Title:       "List a page's links",
+		Description: "Open a public web page and list its visible links, those to its own site first, at most 100 a call. Read-only.",
+		InputSchema: json.RawMessage(listLinksSchema),
+		Call: func(ctx context.Context, p bellglass.Principal, raw json.RawMessage) Result {
+			var args readArgs
+			if err := errors.Join(decode(raw, &args), args.check()); err != nil {
+				return badArguments(err)
+			}
+			res, err := r.Links(ctx, args.request(p))
+			if err != nil {
+				return failed(err)
+			}
+			return RenderLinks(res)
+		},
+	}
+}
+
+// RenderLinks is the text form of a list of links: "- text -> URL" lines.
+func RenderLinks(res bellglass.Links) Result {
+	w := &writer{}
+	w.head(res.Head)
+	w.add("total_links", res.Total)
+	if res.Status == bellglass.StatusOK {
+		var b strings.Builder
+		for _, l := range res.Links {
+			fmt.Fprintf(&b, "- %s -> %s\n", l.Text, l.URL)
+		}
+		w.fence("untrusted_links", b.String())
+	}
+	return w.result(res.Status)
+}

@@ -1,0 +1,133 @@
+package tools
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bellglass/bellglass"
+)
+
+// writer builds the text and the fields of a result side by side.
+type writer struct {
+	text   strings.Builder
+	fields map[string]any
+}
+
+// add writes one key unless its value is a zero that says nothing.
+func (w *writer) add(key string, value any) {
+	var s string
+	switch v := value.(type) {
+	case string:
+		s = v
+	case int:
+		if v != 0 {
+			s = strconv.Itoa(v)
+		}
+	case bool:
+		if v {
+			s = "true"
+		}
+	}
+	if s == "" {
+		return
+	}
+	w.always(key, value, s)
+}
+
+// always writes one key; shown must be one line.
+func (w *writer) always(key string, value any, shown string) {
+	if w.fields == nil {
+		w.fields = map[string]any{}
+	}
+	w.fields[key] = value
+	fmt.Fprintf(&w.text, "%s: %s\n", key, shown)
+}
+
+func (w *writer) result(s bellglass.Status) Result {
+	return Result{Text: w.text.String(), Fields: w.fields, IsError: s != bellglass.StatusOK}
+}
+
+// head writes what all read tools have in common.
+func (w *writer) head(h bellglass.Head) {
+	w.add("status", string(h.Status))
+	w.add("reason", string(h.Reason))
+	w.add("hint", h.Hint)
+	w.add("final_url", h.FinalURL)
+	w.add("http_status", h.HTTPStatus)
+	w.add("content_type", h.ContentType)
+	if h.Title != "" { // the page's words: quoted, so that they end where they end
+		w.always("title", h.Title, strconv.Quote(h.Title))
+	}
+	w.add("truncated", h.Truncated)
+	w.add("next_offset", h.NextOffset)
+	w.add("hidden_chars", h.HiddenChars)
+	w.add("hidden_blocks", h.HiddenBlocks)
+	if h.Status == bellglass.StatusOK {
+		w.always("rendered", h.Rendered, strconv.FormatBool(h.Rendered))
+	}
+	w.blocked(h.Blocked)
+}
+
+// maxBlockedShown bounds the hosts named in one result: their names are the
+// page's choice.
+const maxBlockedShown = 5
+
+func (w *writer) blocked(all []bellglass.Blocked) {
+	if len(all) == 0 {
+		return
+	}
+	total, rest := 0, 0
+	counts := map[string]int{}
+	var shown []string
+	for i, b := range all {
+		total += b.Count
+		if i >= maxBlockedShown || b.Host == "" {
+			rest += b.Count
+			continue
+		}
+		host := clip(b.Host, 80)
+		counts[host] += b.Count
+		shown = append(shown, fmt.Sprintf("%s %d %s", host, b.Count, b.Reason))
+	}
+	if rest > 0 {
+		counts["others"] = rest
+		shown = append(shown, fmt.Sprintf("others %d", rest))
+	}
+	w.always("blocked_requests", counts, fmt.Sprintf("%d (%s)", total, strings.Join(shown, "; ")))
+}
+
+// fence writes page text between lines that the page cannot know.
+func (w *writer) fence(key, text string) {
+	nonce := newNonce(text)
+	fmt.Fprintf(&w.text, "%s %s:\n%s", key, nonce, text)
+	if !strings.HasSuffix(text, "\n") {
+		w.text.WriteByte('\n')
+	}
+	fmt.Fprintf(&w.text, "end %s\n", nonce)
+}
+
+// newNonce returns eight random hexadecimal digits that do not occur in text.
+func newNonce(text string) string {
+	for {
+		var b [4]byte
+		rand.Read(b[:])
+		if n := hex.EncodeToString(b[:]); !strings.Contains(text, n) {
+			return n
+		}
+	}
+}
+
+// clip cuts to n bytes at a character's edge and keeps to one line.
+func clip(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

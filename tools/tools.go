@@ -1,0 +1,93 @@
+// Package tools is what a model sees: tools by name, with a description, a
+// schema and one function, independent of any agent framework. Package
+// mcpserver serves them over MCP; a Go program can hand them to any framework
+// that takes a JSON schema.
+//
+// A tool never fails: whatever happens is a [Result] that says what to do
+// next. The package does not read pages itself and keeps no state.
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/bellglass/bellglass"
+)
+
+// Tool is one tool.
+type Tool struct {
+	Name        string
+	Title       string
+	Description string
+	// InputSchema is the JSON schema of the arguments, an object.
+	InputSchema json.RawMessage
+	// Call runs the tool for a principal with the arguments as the model gave
+	// them. It is safe for concurrent use.
+	Call func(ctx context.Context, p bellglass.Principal, args json.RawMessage) Result
+}
+
+// Result is what a tool answers.
+type Result struct {
+	// Text is the whole answer: "key: value" lines, then page text between
+	// "<key> <nonce>:" and "end <nonce>". The nonce is fresh for every result.
+	Text string
+	// Fields are the same keys and values without page text.
+	Fields map[string]any
+	// IsError is true if status is not ok.
+	IsError bool
+}
+
+// Reader is what the read tools need of a [bellglass.Browser].
+type Reader interface {
+	Browse(context.Context, bellglass.Request) (bellglass.Result, error)
+	Links(context.Context, bellglass.Request) (bellglass.Links, error)
+}
+
+// Read returns the tools of the read profile. They cannot change anything
+// anywhere.
+func Read(r Reader) []Tool {
+	return []Tool{browsePage(r), listLinks(r)}
+}
+
+// decode reads arguments strictly: a misspelt one must not be ignored.
+func decode(args json.RawMessage, into any) error {
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// badArguments tells the model which argument was wrong. The decoder's message
+// names fields and types; what it quotes comes from the model itself.
+func badArguments(err error) Result {
+	w := &writer{}
+	w.add("status", string(bellglass.StatusRejected))
+	w.add("reason", string(bellglass.ReasonInvalidArgument))
+	w.add("hint", fmt.Sprintf("Check the arguments: %s.", clip(err.Error(), 200)))
+	return w.result(bellglass.StatusRejected)
+}
+
+// failed is for the errors that Browse and Links return as such.
+func failed(err error) Result {
+	reason, hint := bellglass.ReasonInternal, "The tool is not set up correctly; the operator should look at the log."
+	if errors.Is(err, bellglass.ErrClosed) {
+		reason, hint = bellglass.ReasonCancelled, "The browser is shutting down."
+	}
+	w := &writer{}
+	w.add("status", string(bellglass.StatusError))
+	w.add("reason", string(reason))
+	w.add("hint", hint)
+	return w.result(bellglass.StatusError)
+}
