@@ -1,0 +1,209 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/policy"
+	"github.com/bellglass/bellglass/tools"
+)
+
+// reach is what decides what a read may reach; all commands that read have it.
+type reach struct {
+	Mode             string        `help:"What may be reached: any public host, only listed ones, or none." enum:"public,allowlist,deny" default:"public" env:"BELLGLASS_MODE"`
+	Allow            []string      `help:"Host that may be opened: example.com, *.example.com (below it), .example.com (both), each with :port if not the default. Repeatable." placeholder:"HOST" env:"BELLGLASS_ALLOW"`
+	Resources        []string      `help:"Further host that pages may load from. Repeatable." placeholder:"HOST" env:"BELLGLASS_RESOURCES"`
+	RequireHTTPS     bool          `help:"Refuse plain http." name:"require-https" env:"BELLGLASS_REQUIRE_HTTPS"`
+	UnsafeAllow      []string      `help:"Exact address:port that is otherwise refused, such as 127.0.0.1:8080. The only way to loopback; for development. Repeatable." placeholder:"ADDR:PORT" env:"BELLGLASS_UNSAFE_ALLOW"`
+	AllowPrivateCIDR []string      `help:"Private range that listed hosts may have, such as 10.1.0.0/16. Repeatable." name:"allow-private-cidr" placeholder:"CIDR" env:"BELLGLASS_ALLOWED_PRIVATE_CIDRS"`
+	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
+}
+
+func (r reach) options(e *env) bellglass.Options {
+	return bellglass.Options{
+		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
+		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
+		CallTimeout: r.Timeout, Logger: e.log,
+	}
+}
+
+// open makes the browser; a mistake in the options is one of usage.
+func (r reach) open(e *env) (*bellglass.Browser, error) {
+	b, err := bellglass.New(r.options(e))
+	if err != nil {
+		fmt.Fprintln(e.stderr, err)
+		return nil, exitCode(exitUsage)
+	}
+	return b, nil
+}
+
+// page is the arguments of browse and links.
+type page struct {
+	URL    string `arg:"" help:"Absolute http or https URL." env:"-"`
+	Query  string `help:"Only what matches these words." short:"q"`
+	Offset int    `help:"Continue at the next_offset of the last result."`
+	JSON   bool   `help:"Print the whole result as JSON." name:"json"`
+	Quiet  bool   `help:"Print no summary on stderr."`
+	Fail   bool   `help:"Exit with 1 if the site answers 4xx or 5xx."`
+	Tenant string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
+	reach
+}
+
+func (p page) request(whole bool) bellglass.Request {
+	return bellglass.Request{
+		Principal: bellglass.Principal{Tenant: p.Tenant, Run: newRun()},
+		URL:       p.URL, Query: p.Query, Offset: p.Offset, Whole: whole,
+	}
+}
+
+// newRun names one connection or call.
+func newRun() string { return rand.Text() }
+
+type browseCmd struct {
+	page
+	Whole bool `help:"The whole page, not only its main part."`
+}
+
+func (c *browseCmd) Run(e *env) error {
+	b, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	done := progress(e.stderr, "reading "+c.URL)
+	res, err := b.Browse(e.ctx, c.request(c.Whole))
+	done()
+	if err != nil {
+		return err
+	}
+	r := tools.RenderPage(res)
+	r.Fields["untrusted_page_text"] = res.Text
+	more := fmt.Sprintf("%d of %d characters", len([]rune(res.Text)), res.TotalChars)
+	return c.answer(e, res.Head, r, res.Text, more)
+}
+
+type linksCmd struct{ page }
+
+func (c *linksCmd) Run(e *env) error {
+	b, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	done := progress(e.stderr, "reading "+c.URL)
+	res, err := b.Links(e.ctx, c.request(false))
+	done()
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	links := []map[string]string{}
+	for _, l := range res.Links {
+		fmt.Fprintf(&text, "- [%s](%s)\n", l.Text, l.URL)
+		links = append(links, map[string]string{"text": l.Text, "url": l.URL})
+	}
+	r := tools.RenderLinks(res)
+	r.Fields["untrusted_links"] = links
+	return c.answer(e, res.Head, r, text.String(), fmt.Sprintf("%d of %d links", len(res.Links), res.Total))
+}
+
+// answer prints a result and turns its status into the exit code.
+func (p page) answer(e *env, h bellglass.Head, r tools.Result, text, more string) error {
+	if p.JSON {
+		out := json.NewEncoder(e.stdout)
+		out.SetIndent("", "  ")
+		out.SetEscapeHTML(false)
+		if err := out.Encode(r.Fields); err != nil {
+			return err
+		}
+	} else if text != "" {
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if _, err := io.WriteString(e.stdout, text); err != nil {
+			return err
+		}
+	}
+	if !p.Quiet && !p.JSON {
+		summary(e.stderr, h, more)
+	}
+	code := codeOf(h.Status)
+	if code == exitOK && p.Fail && h.HTTPStatus >= 400 {
+		code = exitError
+	}
+	if code != exitOK {
+		return exitCode(code)
+	}
+	return nil
+}
+
+// summary says in a line or two what came of it.
+func summary(w io.Writer, h bellglass.Head, more string) {
+	if h.Status != bellglass.StatusOK {
+		fmt.Fprintf(w, "bellglass: %s: %s: %s\n", h.Status, h.Reason, h.Hint)
+		if h.Err != nil && h.Status == bellglass.StatusError && h.Err.Err != nil {
+			fmt.Fprintf(w, "bellglass: cause: %v\n", h.Err.Err)
+		}
+	}
+	if h.FinalURL == "" {
+		return
+	}
+	var parts []string
+	if h.HTTPStatus != 0 {
+		parts = append(parts, fmt.Sprintf("HTTP %d", h.HTTPStatus))
+	}
+	if h.Status == bellglass.StatusOK {
+		parts = append(parts, more)
+	}
+	if h.NextOffset > 0 {
+		parts = append(parts, fmt.Sprintf("--offset %d for more", h.NextOffset))
+	}
+	if h.HiddenBlocks > 0 {
+		parts = append(parts, fmt.Sprintf("%d characters in %d hidden blocks left out", h.HiddenChars, h.HiddenBlocks))
+	}
+	n := 0
+	for _, b := range h.Blocked {
+		n += b.Count
+	}
+	if n > 0 {
+		parts = append(parts, fmt.Sprintf("%d requests refused", n))
+	}
+	fmt.Fprintf(w, "bellglass: %s · %s\n", h.FinalURL, strings.Join(parts, " · "))
+}
+
+// progress shows on a terminal that something is going on, until done is
+// called.
+func progress(w io.Writer, what string) (done func()) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && len(what) > width-10 && width > 20 {
+		what = what[:width-10]
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(f, "\r%s %.1fs", what, time.Since(start).Seconds())
+			case <-stop:
+				fmt.Fprint(f, "\r\x1b[K")
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-stopped }
+}

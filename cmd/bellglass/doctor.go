@@ -1,0 +1,38 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/bellglass/bellglass/internal/doctor"
+)
+
+type doctorCmd struct {
+	JSON bool `help:"Print the findings as JSON." name:"json"`
+}
+
+func (c *doctorCmd) Run(e *env) error {
+	all := []doctor.Check{}
+	ok := doctor.Run(e.ctx, os.Getenv, func(k doctor.Check) {
+		all = append(all, k)
+		if c.JSON {
+			return
+		}
+		fmt.Fprintf(e.stdout, "%-4s  %-8s  %s\n", k.Level, k.Name, k.Detail)
+		if k.Fix != "" {
+			fmt.Fprintf(e.stdout, "%-4s  %-8s  fix: %s\n", "", "", k.Fix)
+		}
+	})
+	if c.JSON {
+		out := json.NewEncoder(e.stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(all); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return exitCode(exitError)
+	}
+	return nil
+}

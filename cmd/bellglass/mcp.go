@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/mcpserver"
+	"github.com/bellglass/bellglass/tools"
+)
+
+type mcpCmd struct {
+	Tenant string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
+	reach
+}
+
+// Help is shown by bellglass mcp --help.
+func (mcpCmd) Help() string {
+	return `An MCP client starts this command itself. Its configuration, for example:
+
+  {"mcpServers": {"bellglass": {"command": "bellglass", "args": ["mcp"]}}}
+
+Tools: browse_page (a page as Markdown) and list_links. Both only read.`
+}
+
+func (c *mcpCmd) Run(e *env) error {
+	b, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	ctx, cancel := context.WithCancel(e.ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	// The client is answered at once; the browser is up by its first call.
+	wg.Go(func() {
+		if err := b.Start(ctx); err != nil && ctx.Err() == nil {
+			e.log.Error("the browser does not start; every call will say so", "error", err)
+		}
+	})
+	s := mcpserver.New(mcpserver.Options{
+		Version:      version,
+		Principal:    bellglass.Principal{Tenant: c.Tenant, Run: newRun()},
+		Instructions: fmt.Sprintf("%s Seal: %s.", bellglass.Instruction, bellglass.SealLevel),
+	}, tools.Read(b))
+	err = mcpserver.ServeStdio(ctx, s)
+	if errors.Is(err, context.Canceled) && e.ctx.Err() != nil {
+		return nil // Ctrl-C, or the client's SIGTERM
+	}
+	return err
+}
