@@ -117,7 +117,17 @@ var idnaProfile = idna.New(
 	idna.VerifyDNSLength(false), // parseName does
 )
 
-// toASCII returns a host in lower-case ASCII.
+// capitalSharpS is mapped to "ss" by UTS #46 before revision 33, as here, and
+// to U+00DF since, as in Chromium. Of all code points it is the only one of
+// which Chromium 156 makes another host than this package.
+const capitalSharpS = 'ẞ'
+
+// dots puts a digit behind everything that UTS #46 takes for a dot.
+var dots = strings.NewReplacer(".", ".0", "\u3002", ".0", "\uff0e", ".0", "\uff61", ".0")
+
+// toASCII returns a host in lower-case ASCII. Hosts that mix Unicode with
+// punycode are refused: golang.org/x/net/idna decodes a label such as
+// "xn--ü-", which is not even ASCII and which Chromium refuses.
 func toASCII(s string) (string, error) {
 	// Unicode hosts longer than this cannot fit; the limit keeps the
 	// quadratic parts of punycode short.
@@ -130,6 +140,15 @@ func toASCII(s string) (string, error) {
 	}
 	if ascii {
 		return strings.ToLower(s), nil
+	}
+	if strings.ContainsRune(s, capitalSharpS) {
+		return "", invalid("host with a letter that implementations map differently")
+	}
+	// With a digit in front no label is punycode any more, so that what the
+	// mapping makes of the label shows. The error, if any, comes below.
+	shown, _ := idnaProfile.ToUnicode("0" + dots.Replace(s))
+	if strings.Contains(shown, "0xn--") {
+		return "", invalid("host that is partly punycode and partly not")
 	}
 	out, err := idnaProfile.ToASCII(s)
 	if err != nil {

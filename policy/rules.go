@@ -167,7 +167,7 @@ func (r *Rules) CheckAddr(h Host, a netip.Addr, port uint16) error {
 	if r.Unsafe(h, port) {
 		return nil
 	}
-	if r == nil || r.mode == ModeDeny {
+	if r.deniesAll() {
 		return &Refusal{Reason: ReasonHost, What: "nothing is allowed"}
 	}
 	class := Classify(a)
@@ -186,7 +186,7 @@ func (r *Rules) CheckAddr(h Host, a netip.Addr, port uint16) error {
 // Unsafe reports whether h is a literal address that Config.UnsafeAllow opens
 // at this port.
 func (r *Rules) Unsafe(h Host, port uint16) bool {
-	return r != nil && r.mode != ModeDeny && h.Addr.IsValid() && r.unsafe[netip.AddrPortFrom(h.Addr, port)]
+	return !r.deniesAll() && h.Addr.IsValid() && r.unsafe[netip.AddrPortFrom(h.Addr, port)]
 }
 
 // PlainTunnel reports whether a CONNECT tunnel to h may carry a WebSocket
@@ -196,7 +196,7 @@ func (r *Rules) PlainTunnel(h Host, port uint16) bool {
 	if r.Unsafe(h, port) {
 		return true
 	}
-	if r == nil || port != 80 {
+	if r.deniesAll() || port != 80 {
 		return false
 	}
 	_, open := r.all.match(h, port, 0) // 0: no default port opens it
@@ -222,7 +222,7 @@ func (r *Rules) check(h Host, port uint16, tls, resource bool) *Refusal {
 		return nil
 	}
 	list := &hostList{}
-	if r != nil && r.mode != ModeDeny {
+	if !r.deniesAll() {
 		list = &r.allow
 		if resource {
 			list = &r.all
@@ -248,7 +248,7 @@ func (r *Rules) check(h Host, port uint16, tls, resource bool) *Refusal {
 	switch {
 	case rule == nameHard:
 		return &Refusal{Reason: ReasonHost, What: "name of the machine itself, of a metadata service or outside DNS"}
-	case r == nil || r.mode == ModeDeny:
+	case r.deniesAll():
 		return &Refusal{Reason: ReasonHost, What: "nothing is allowed"}
 	case !tls && !r.insecure:
 		return &Refusal{Reason: ReasonScheme, What: "http without TLS is not allowed"}
@@ -269,6 +269,12 @@ func (r *Rules) check(h Host, port uint16, tls, resource bool) *Refusal {
 
 func notPublic(c Class) *Refusal {
 	return &Refusal{Reason: ReasonAddress, What: string(c) + " address"}
+}
+
+// deniesAll reports whether nothing is reachable: also of rules that Compile
+// did not make.
+func (r *Rules) deniesAll() bool {
+	return r == nil || r.mode != ModeAllowlist && r.mode != ModePublic
 }
 
 // orNil turns a nil *Refusal into a nil error.

@@ -35,10 +35,10 @@ func (u *URL) HostPort() string {
 	return u.Host.String() + ":" + strconv.Itoa(int(u.Port))
 }
 
-// parser follows the URL Standard of late 2023, which added ^ to the
-// characters that are escaped in a path; Chromium does the same.
+// parser escapes two more characters in a path than its default: ^, as the URL
+// Standard does since late 2023, and |, as only Chromium does.
 var parser = whatwg.NewParser(
-	whatwg.WithPathPercentEncodeSet(whatwg.PathPercentEncodeSet.Set('^')),
+	whatwg.WithPathPercentEncodeSet(whatwg.PathPercentEncodeSet.Set('^', '|')),
 )
 
 // ParseURL parses a URL that came from outside. It never repairs: what the URL
