@@ -142,15 +142,20 @@ func describeDNS(b []byte) string {
 	if err != nil || h.OpCode != 0 || h.RCode != 0 {
 		return ""
 	}
-	q, err := p.Question()
-	if err != nil || q.Class&0x7fff != dnsmessage.ClassINET {
-		return ""
+	if q, err := p.Question(); err == nil && q.Class&0x7fff == dnsmessage.ClassINET {
+		kind := "query for"
+		if h.Response {
+			kind = "response about"
+		}
+		return fmt.Sprintf("DNS %s %s %s", kind, q.Name, strings.TrimPrefix(q.Type.String(), "Type"))
 	}
-	kind := "query for"
-	if h.Response {
-		kind = "response about"
+	// Multicast DNS announces without having been asked (RFC 6762 §8.3).
+	if p.SkipAllQuestions() == nil {
+		if a, err := p.AnswerHeader(); err == nil && h.Response {
+			return fmt.Sprintf("DNS announcement of %s %s", a.Name, strings.TrimPrefix(a.Type.String(), "Type"))
+		}
 	}
-	return fmt.Sprintf("DNS %s %s %s", kind, q.Name, strings.TrimPrefix(q.Type.String(), "Type"))
+	return ""
 }
 
 func describeQUIC(b []byte) string {

@@ -54,6 +54,16 @@ func query(t *testing.T, name string, typ dnsmessage.Type) []byte {
 }
 
 func TestDescribe(t *testing.T) {
+	announcement, err := (&dnsmessage.Message{
+		Header: dnsmessage.Header{Response: true, Authoritative: true},
+		Answers: []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("x.local."), Class: dnsmessage.ClassINET},
+			Body:   &dnsmessage.AResource{A: [4]byte{10, 0, 0, 1}},
+		}},
+	}).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
 	initial := make([]byte, 1200)
 	copy(initial, "\xc3\x00\x00\x00\x01\x08")
 	turn := fromHex(t, binding)
@@ -78,6 +88,7 @@ func TestDescribe(t *testing.T) {
 		{"turn", turn, "TURN allocate request"},
 		{"dns", query(t, "secret.evil.test.", dnsmessage.TypeAAAA), "DNS query for secret.evil.test. AAAA"},
 		{"dns https", query(t, "evil.test.", 65), "DNS query for evil.test. HTTPS"},
+		{"mdns", announcement, "DNS announcement of x.local. A"},
 		{"quic", initial, "QUIC initial"},
 		{"unknown", []byte("\x01\x02"), "2 bytes: 0102"},
 		{"unknown, long", []byte("SSH-2.0-OpenSSH_9.9"), "19 bytes: 5353482d322e302d4f70656e5353485f…"},
