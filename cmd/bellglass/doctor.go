@@ -5,14 +5,24 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/doctor"
 )
 
 type doctorCmd struct {
 	JSON bool `help:"Print the findings as JSON." name:"json"`
+	Find bool `help:"Only print the path of the browser that would be used."`
 }
 
 func (c *doctorCmd) Run(e *env) error {
+	if c.Find {
+		bin, err := chrome.Find(chrome.FindOptions{Full: chrome.Headful(os.Getenv)})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.stdout, bin.Path)
+		return err
+	}
 	all := []doctor.Check{}
 	ok := doctor.Run(e.ctx, os.Getenv, func(k doctor.Check) {
 		all = append(all, k)

@@ -1,0 +1,52 @@
+# Two commands for a new machine:
+#   make run            a page through the seal (URL=https://… for any page)
+#   make test           everything that must hold
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+export URL
+export CGO_ENABLED ?= 0
+
+.PHONY: run build setup test lint generate bench fuzz clean FORCE
+
+run: setup
+	@if [ -n "$$URL" ]; then bin/bellglass browse "$$URL"; else bin/bellglass demo; fi
+
+build: bin/bellglass
+bin/bellglass: FORCE
+	@mkdir -p bin
+	@go build -trimpath -o bin/bellglass ./cmd/bellglass
+
+setup: build
+	@scripts/setup.sh
+
+# The race detector needs cgo. The benchmarks run once, so that none rots.
+test: build
+	@scripts/setup.sh --test
+	$(MAKE) --no-print-directory lint
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
+	go test -run '^$$' -bench . -benchtime 1x ./... | grep -v 'no test files'
+
+lint: generate
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt -w $$(gofmt -l $$(git ls-files '*.go'))"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# Generated documents must be what the code says.
+generate:
+	go generate ./...
+	@git diff --exit-code -- docs || { echo "commit the generated documents above"; exit 1; }
+
+# Latency beside the floor, in one run; see docs/performance.md.
+bench: setup
+	go test -run '^$$' -bench . -benchtime 50x -timeout 30m ./bench
+
+FUZZTIME ?= 5m
+fuzz:
+	@for p in ./policy ./egress ./internal/extract ./internal/cdp; do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
+
+clean:
+	rm -rf bin
