@@ -73,7 +73,6 @@ var netErrors = []struct {
 	{"ERR_SSL_", ReasonTLS},
 	{"ERR_BAD_SSL_", ReasonTLS},
 	{"ERR_ECH_", ReasonTLS},
-	{"ERR_EMPTY_RESPONSE", ReasonEmpty},
 	{"ERR_TOO_MANY_REDIRECTS", ReasonRedirects},
 	{"ERR_UNSAFE_REDIRECT", ReasonScheme},
 	{"ERR_DISALLOWED_URL_SCHEME", ReasonScheme},

@@ -79,9 +79,8 @@ const (
 	// lateLook is for pages that did not get ready in time: a wedged one must
 	// not cost much more.
 	lateLook = 1500 * time.Millisecond
-	// framesTimeout is long for two frames at 60 Hz; a page whose rendering is
-	// blocked draws none.
-	framesTimeout = 120 * time.Millisecond
+	// frameTimeout is long for a frame at 60 Hz.
+	frameTimeout = 50 * time.Millisecond
 )
 
 // Read navigates the blank tab to r.URL, waits until the page has settled and
@@ -169,11 +168,8 @@ func (t *Tab) page(v *visit) *Page {
 		Redirects: v.redirects, Popups: v.popups, Dialogs: v.dialogs, Dropped: v.dropped,
 		Downloads: v.downloads, Hop: v.hop,
 	}
-	if v.committed == 0 { // what became of the request, if no document
-		p.URL = v.req.URL
-		for _, n := range v.navs {
-			p.URL, p.Status, p.ContentType = n.url, n.status, n.mime
-		}
+	if v.committed == 0 {
+		p.URL = n.url
 	}
 	return p
 }
@@ -255,6 +251,9 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 		}
 		doc, err = t.walk(ctx, t.mainFrame(), true)
 	}
+	if p.TimedOut && (err != nil && ctx.Err() == nil || err == nil && doc.TextLen == 0) {
+		return ErrTimeout // nothing was there
+	}
 	if err != nil {
 		return unresponsive(ctx, err)
 	}
@@ -271,14 +270,18 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 const hardlyAnything = 20
 
 // wantsMore reports whether a page that was just looked at asks for another
-// look, and waits for what may change it: two real frames at first, for ended
+// look, and waits for what may change it: real frames at first, for ended
 // animations and for text drawn by requestAnimationFrame; then, while the page
 // seems unfinished and workers, sockets or slow requests may still bring
 // something, for these.
 func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, again int) bool {
 	unfinished := d.Busy || d.TextLen < hardlyAnything
-	if again == 0 && (unfinished || d.Finished > 0) {
-		t.twoFrames(ctx)
+	switch {
+	case again == 0 && unfinished:
+		t.drawFrames(ctx, manyFrames)
+		return true
+	case again == 0 && d.Finished > 0:
+		t.drawFrames(ctx, fewFrames)
 		return true
 	}
 	t.mu.Lock()
@@ -309,14 +312,21 @@ func unresponsive(ctx context.Context, err error) error {
 	return err
 }
 
-// twoFrames lets the page draw two real frames.
-func (t *Tab) twoFrames(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, framesTimeout)
+// Frames that a page is given, at 60 a second: for the answer to an animation
+// that was ended, and for a page that seems to be drawing itself.
+const (
+	fewFrames  = 2
+	manyFrames = 8
+)
+
+// drawFrames lets the page draw n real frames.
+func (t *Tab) drawFrames(ctx context.Context, n int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*frameTimeout)
 	defer cancel()
 	yes := true
-	// A page that draws no frame just costs the time-out.
+	// A page whose rendering is blocked draws none, and costs the time-out.
 	t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{
-		Expression:   "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))",
+		Expression:   fmt.Sprintf("new Promise(done => { let n = %d; const f = () => n-- > 0 ? requestAnimationFrame(f) : done(''); f() })", n),
 		AwaitPromise: &yes,
 	})
 }
@@ -371,7 +381,11 @@ func (t *Tab) evaluate(ctx context.Context, s *cdp.Session, id cdpt.FrameID, p r
 		return "", err
 	}
 	if r.ExceptionDetails != nil {
-		return "", fmt.Errorf("tab: walker: %s", r.ExceptionDetails.Text)
+		what := r.ExceptionDetails.Text
+		if x := r.ExceptionDetails.Exception; x != nil {
+			what = x.Description
+		}
+		return "", fmt.Errorf("tab: walker: %s", what)
 	}
 	var out string
 	if r.Result == nil || jsonv2.Unmarshal(r.Result.Value, &out, jsonv2.AllowInvalidUTF8(true)) != nil {

@@ -27,8 +27,10 @@ type visit struct {
 	committed int // main-frame documents so far, error pages included
 	reloads   int // how often in a row the page has come back to itself
 	redirects int // server redirects of all main documents
-	// navs are the main frame's document requests by loader.
+	// navs are the main frame's document requests by loader; last is the one
+	// that started last.
 	navs     map[network.RequestID]*navigation
+	last     *navigation
 	leaving  network.RequestID // the one in flight once a document is there
 	asked    time.Time         // a script asked to leave, no request seen yet
 	answered bool              // Page.navigate has answered
@@ -116,12 +118,17 @@ func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 	clear(v.sockets)
 }
 
-// main returns the navigation behind the document shown.
+// main returns the navigation behind the document shown, or, before there is
+// any, the one under way.
 func (v *visit) main() *navigation {
-	if n := v.navs[v.doc.loader]; n != nil {
-		return n
+	n := v.navs[v.doc.loader]
+	if v.committed == 0 {
+		n = v.last
 	}
-	return &navigation{}
+	if n == nil {
+		n = &navigation{url: v.req.URL}
+	}
+	return n
 }
 
 func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
@@ -134,7 +141,7 @@ func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
 			n = &navigation{}
 			v.navs[ev.RequestID] = n
 		}
-		n.url = ev.Request.URL
+		n.url, v.last = ev.Request.URL, n
 		if ev.RedirectResponse != nil {
 			v.redirects++
 		}

@@ -1,0 +1,79 @@
+package bellglass_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/testweb"
+)
+
+// One small internet and one browser serve all tests of this package; each
+// call has a context of its own anyway.
+var (
+	web *testweb.Web
+	bg  *bellglass.Browser
+)
+
+var who = bellglass.Principal{Tenant: "test", Run: "run"}
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	flag.Parse() // options asks whether tests are verbose
+	var err error
+	if web, err = testweb.Start(testweb.Options{IPv6: true}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, host := range []string{"site.test", "other.test", "sub.site.test"} {
+		web.Handle(host, testweb.Site())
+	}
+	if bg, err = bellglass.New(options()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := bg.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "close:", err)
+		code = 1
+	}
+	web.Close()
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bellglass-profile-*")); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "profiles left behind:", left)
+		code = 1
+	}
+	return code
+}
+
+// options are those of a browser on the small internet.
+func options() bellglass.Options {
+	o := bellglass.Options{
+		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
+	}
+	if testing.Verbose() {
+		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	return o
+}
+
+// browse reads a page and fails the test on misuse.
+func browse(t testing.TB, b *bellglass.Browser, url string) bellglass.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	defer cancel()
+	res, err := b.Browse(ctx, bellglass.Request{Principal: who, URL: url})
+	if err != nil {
+		t.Fatalf("Browse(%q): %v", url, err)
+	}
+	return res
+}

@@ -1,0 +1,34 @@
+package bellglass_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/testweb"
+)
+
+// TestEveryPageIsReadComplete reads each ready page, over http and https: text
+// that comes late must be there, whatever else of the page never ends.
+func TestEveryPageIsReadComplete(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		for _, p := range testweb.Pages(scheme + "://other.test") {
+			t.Run(scheme+p.Path, func(t *testing.T) {
+				start := time.Now()
+				res := browse(t, bg, scheme+"://site.test"+p.Path)
+				t.Logf("%v", time.Since(start).Round(time.Millisecond))
+				if res.Status != bellglass.StatusOK {
+					t.Fatalf("status %s, reason %s, %v", res.Status, res.Reason, res.Err)
+				}
+				want := p.Late // replaces what was there early
+				if want == "" {
+					want = p.Early
+				}
+				if !strings.Contains(res.Text, want) {
+					t.Errorf("text lacks %q:\n%s", want, res.Text)
+				}
+			})
+		}
+	}
+}
