@@ -18,6 +18,8 @@ import (
 var (
 	//go:embed visibility.js
 	visibilityJS string
+	//go:embed ink.js
+	inkJS string
 	//go:embed walker.js
 	walkerJS string
 )
@@ -40,9 +42,10 @@ func Script(o ScriptOptions) string {
 		opts = "{finishAnimations:true}"
 	}
 	var b strings.Builder
-	b.Grow(len(visibilityJS) + len(walkerJS) + 64)
+	b.Grow(len(visibilityJS) + len(inkJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")
 	b.WriteString(visibilityJS)
+	b.WriteString(inkJS)
 	b.WriteString(walkerJS)
 	b.WriteString("})(")
 	b.WriteString(opts)

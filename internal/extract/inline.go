@@ -172,6 +172,8 @@ func (l *line) element(n *node) {
 		}
 	case "sup":
 		l.superscript(n)
+	case "msup", "msub", "mfrac", "msqrt", "mrow", "msubsup":
+		l.raw(formula(n))
 	case "del", "s", "strike":
 		if s := flat(n.kids); s != "" {
 			l.raw("~~" + s + "~~")
@@ -192,13 +194,45 @@ func (l *line) element(n *node) {
 // superscript keeps 10⁶ from reading as 106.
 func (l *line) superscript(n *node) {
 	s := flat(n.kids)
-	if s != "" && !l.space && isDigit(l.last) && isDigit(s[len(s)-1]) {
+	if s != "" && !l.space && isWord(l.last) && strings.Trim(s, "0123456789+-−") == "" {
 		s = "^" + s
 	}
 	l.raw(s)
 }
 
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+// formula writes presentation MathML as a line of text.
+func formula(n *node) string {
+	var kids []string
+	for _, k := range n.kids {
+		if s := flat([]*node{k}); s != "" {
+			kids = append(kids, s)
+		}
+	}
+	group := func(s string) string {
+		if len([]rune(s)) > 1 {
+			return "(" + s + ")"
+		}
+		return s
+	}
+	switch {
+	case n.tag == "msup" && len(kids) == 2:
+		return kids[0] + "^" + group(kids[1])
+	case n.tag == "msub" && len(kids) == 2:
+		return kids[0] + "_" + group(kids[1])
+	case n.tag == "msubsup" && len(kids) == 3:
+		return kids[0] + "_" + group(kids[1]) + "^" + group(kids[2])
+	case n.tag == "mfrac" && len(kids) == 2:
+		return group(kids[0]) + "/" + group(kids[1])
+	case n.tag == "msqrt":
+		return "√" + group(strings.Join(kids, ""))
+	}
+	return strings.Join(kids, "")
+}
+
+// isWord reports that b is, or ends, a letter or digit.
+func isWord(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
 
 func (l *line) mark(m string) {
 	l.space = true

@@ -26,7 +26,7 @@ func (d *Doc) Links(host string) []Link {
 	var links []Link
 	d.root.walk(func(n *node) bool {
 		target := n.attr("href")
-		if target == "" || !n.is("a") {
+		if !n.is("a") || !webURL(target) {
 			return true
 		}
 		key := target
@@ -52,6 +52,19 @@ func (d *Doc) Links(host string) []Link {
 		return cmp.Compare(foreign(a.URL, site), foreign(b.URL, site))
 	})
 	return links
+}
+
+// webURL reports that s is a URL as a browser writes it: printable ASCII.
+func webURL(s string) bool {
+	if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // route reports that a fragment names a view of an application, not a place

@@ -163,6 +163,16 @@ func (n *node) holds(kind nodeKind) bool {
 	return false
 }
 
+// holdsTag reports whether there is an element of that name below n.
+func (n *node) holdsTag(tag string) bool {
+	for _, k := range n.kids {
+		if k.is(tag) || k.holdsTag(tag) {
+			return true
+		}
+	}
+	return false
+}
+
 // frame renders a frame's tree between marks, since its text is somebody
 // else's page.
 func (f *flow) frame(n *node) {

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,8 +18,14 @@ const (
 // contents.
 func (f *flow) table(n *node) {
 	t := tableOf(n)
+	if code := t.code(); code != "" {
+		f.add(code, true)
+		return
+	}
 	if t.layout() {
-		f.children(n)
+		for _, k := range t.contents() {
+			f.node(k)
+		}
 		f.flush(false)
 		return
 	}
@@ -38,10 +45,11 @@ func (f *flow) table(n *node) {
 type table struct {
 	node     *node
 	captions []*node
-	rows     []*node
-	others   []*node // what is in the table but in no row
-	headed   bool    // has a header cell
-	nested   bool    // has a table inside
+	rows     [][]*node // their cells, and what else is in them
+	others   []*node   // what is in the table but in no row
+	headed   bool      // has a header cell
+	nested   bool      // has a table inside
+	gutter   bool      // line numbers were left out
 }
 
 func tableOf(n *node) *table {
@@ -56,7 +64,7 @@ func (t *table) collect(n *node) {
 		case k.is("caption"):
 			t.captions = append(t.captions, k)
 		case k.is("tr"):
-			t.rows = append(t.rows, k)
+			t.rows = append(t.rows, t.cells(k))
 		case k.is("thead", "tbody", "tfoot") || k.is("div", "form") && holdsRow(k):
 			t.collect(k)
 		default:
@@ -67,25 +75,80 @@ func (t *table) collect(n *node) {
 		return
 	}
 	for _, r := range t.rows {
-		for _, c := range r.kids {
+		for _, c := range r {
 			t.headed = t.headed || c.is("th")
-			t.nested = t.nested || holdsTable(c)
+			t.nested = t.nested || c.holdsTag("table")
 		}
 	}
+}
+
+// cells returns what is in a row, apart from the line numbers of code.
+func (t *table) cells(row *node) []*node {
+	for _, c := range row.kids {
+		if c.holds(preNode) && c.is("td") {
+			kept := slices.DeleteFunc(slices.Clone(row.kids), numbering)
+			t.gutter = t.gutter || len(kept) < len(row.kids)
+			return kept
+		}
+	}
+	return row.kids
+}
+
+// numbering reports that a cell holds nothing but whole numbers that count up.
+func numbering(c *node) bool {
+	words := strings.Fields(plainText(c))
+	for i, w := range words {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < 0 {
+			return false
+		}
+		if prev, _ := strconv.Atoi(words[max(i-1, 0)]); i > 0 && n != prev+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// contents is what a layout table is replaced by.
+func (t *table) contents() []*node {
+	if !t.gutter {
+		return t.node.kids
+	}
+	all := slices.Clone(t.captions)
+	for _, r := range t.rows {
+		all = append(all, r...)
+	}
+	return append(all, t.others...)
+}
+
+// code renders a table that holds one line of code in each row, or returns "".
+func (t *table) code() string {
+	if len(t.rows) < 2 || len(t.captions)+len(t.others) > 0 {
+		return ""
+	}
+	lines := &node{kind: blockNode, tag: "pre"}
+	for _, r := range t.rows {
+		var code *node
+		for _, c := range r {
+			if c.size == 0 {
+				continue
+			}
+			if code != nil || !c.holds(preNode) || c.holdsTag("pre") {
+				return ""
+			}
+			code = c
+		}
+		if code == nil {
+			code = &node{kind: breakNode}
+		}
+		lines.kids = append(lines.kids, code) // its parent stays the row
+	}
+	return codeBlock(lines)
 }
 
 func holdsRow(n *node) bool {
 	for _, k := range n.kids {
 		if k.is("tr") || k.is("thead", "tbody", "tfoot", "div", "form") && holdsRow(k) {
-			return true
-		}
-	}
-	return false
-}
-
-func holdsTable(n *node) bool {
-	for _, k := range n.kids {
-		if k.is("table") || holdsTable(k) {
 			return true
 		}
 	}
@@ -101,7 +164,7 @@ func (t *table) layout() bool {
 	cols, cells, rich := 0, 0, 0
 	for _, r := range t.rows {
 		n := 0
-		for _, c := range r.kids {
+		for _, c := range r {
 			if !c.is("td", "th") {
 				continue
 			}
@@ -153,14 +216,14 @@ func (t *table) grid() [][]string {
 				row = append(row, "")
 			}
 		}
-		for _, c := range r.kids {
+		for _, c := range r {
 			if !c.is("td", "th") {
 				row = addLoose(row, flat([]*node{c}))
 				continue
 			}
 			skip()
 			text := strings.ReplaceAll(flat(c.kids), "|", `\|`)
-			cols, down := span(c.attr("cols"), maxCols-at), span(c.attr("rows"), maxSpan)
+			cols, down := spanOf(c.attr("cols"), maxCols-at), spanOf(c.attr("rows"), maxSpan)
 			if cols <= 0 || cells > maxCells {
 				row = addLoose(row, text)
 				continue
@@ -198,8 +261,8 @@ func addLoose(row []string, text string) []string {
 	return row
 }
 
-// span reads colspan or rowspan; 0 rows means all that are left.
-func span(s string, limit int) int {
+// spanOf reads colspan or rowspan; 0 rows means all that are left.
+func spanOf(s string, limit int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	switch {
 	case err != nil || n < 0:

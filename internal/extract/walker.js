@@ -9,17 +9,16 @@ const SKIP = set('script style template noscript textarea input select option op
   'audio video canvas map area rp col colgroup param source track progress meter noembed noframes ' +
   'desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient annotation annotation-xml');
 // The elements that mean something to a reader; others are a div or nothing.
-const BLOCKS = set('address article aside blockquote button caption code dd details dialog dl dt fieldset figcaption figure footer form ' +
+const BLOCKS = set('a address article aside blockquote button caption code dd details dialog dl dt fieldset figcaption figure footer form ' +
   'h1 h2 h3 h4 h5 h6 header label legend li main menu nav ol p pre search section summary table tbody td tfoot th thead tr ul');
-const INLINES = set('a button code del rt s samp strike summary sup tt');
+const INLINES = set('a button code del rt s samp strike summary sup tt mfrac msup msub msubsup msqrt mrow');
 const ALWAYS = set('li ul ol dl dt dd pre table tr td th'); // blocks whatever their display is
 const INLINE = /^(?:contents|ruby|ruby-text|inline list-item|math|block math)$/; // displays without edges, besides inline
-const EMPTY = set('td th');
 const ROLES = set('main navigation banner contentinfo complementary search dialog alertdialog presentation none article');
 const FRAMES = set('iframe frame object');
 
 const out = [];
-let chars = 0, nodes = 0, cut = false;
+let chars = 0, nodes = 0, uncounted = NODES, cut = false;
 let hiddenChars = 0, unrendered = 0, stretches = 0, inStretch = false;
 
 const escape = s => /[\\\n\r\t]/.test(s) ? s.replace(/[\\\n\r\t]/g, c => c === '\\' ? '\\\\' : c === '\n' ? '\\n' : c === '\r' ? '\\r' : '\\t') : s;
@@ -30,11 +29,13 @@ const write = line => {
   if (chars > CHARS) cut = true;
 };
 
-// --- lines ---------------------------------------------------------------
+// --- lines -------------------------------------------------------------------
 
 // An element is written when something inside it is, so that empty wrappers
 // cost nothing. flow is true while the last thing written was inline; the
 // edge of a block must then be kept even if the block has nothing in it.
+// spaced: that thing ended in white space. atomic: the edge of an inline box
+// came since. last, lastBox: the run of text it was.
 const opened = [];
 let written = 0, flow = false, spaced = false, atomic = false, last = null, lastBox = null;
 
@@ -47,107 +48,80 @@ const close = () => {
   return is;
 };
 
-// hide counts text that is left out; rendered text has a box of its own.
-const hide = (text, rendered) => {
+// hide counts text that is left out; drawn tells whether it has been drawn at
+// all, and only out of sight.
+const hide = (text, drawn) => {
   const n = squeeze(text).trim().length;
   if (!n) return;
   hiddenChars += n;
-  if (!rendered) unrendered += n;
+  if (!drawn) unrendered += n;
   if (!inStretch) stretches++, inStretch = true;
 };
 
 const hideTree = el => {
   const w = createTreeWalker.call(document, el, 4);
-  for (let n; n = w.nextNode();) {
-    if (++nodes > NODES) { cut = true; return; }
+  for (let n; uncounted > 0 && (n = w.nextNode()); uncounted--) {
     if (!SKIP.has(localName.call(parentNode.call(n)))) hide(charData.call(n), false);
+  }
+  if (!window.length) return;
+  for (const e of selectAll.call(el, 'iframe,frame,object')) {
+    const i = frameIndex(e);
+    if (i !== null) write('F' + i), frames++;
   }
 };
 
-// --- text ----------------------------------------------------------------
-
-const rangeBox = (n, from, to) => {
-  range.setStart(n, from), range.setEnd(n, to);
-  return range.getBoundingClientRect();
-};
+// --- text --------------------------------------------------------------------
 
 // legible rejects text too small or too crowded to read, as letters set on
 // top of each other are: under 10 square pixels for each of them.
-const legible = (b, n) => b.height >= LEGIBLE && b.width > .5 && b.width * b.height >= 10 * n;
+const legible = (b, data) => b.height >= LEGIBLE && b.width > .5 &&
+  (data.length < 9 || b.width * b.height >= 10 * (b.width * b.height > 400 * data.length ? 1 : squeeze(data).trim().length));
 
-let bisections = 0;
+// partSeen allows for letters that stick out of a tight box.
+const partSeen = (b, clip) => {
+  const y = Math.min(b.height * .2, 8), x = Math.min(b.width * .2, 2);
+  return seen(b.left + x, b.top + y, b.right - x, b.bottom - y, clip);
+};
 
-// visiblePart returns what of n's text from from to to is inside the clips,
-// halving at spaces; a word counts when 40 % of it is.
+let halvings = 0;
+
+// visiblePart returns what of text from from to to is inside the clips,
+// halving at spaces; what cannot be halved counts when 40 % of it is inside.
 const visiblePart = (n, text, from, to, clip) => {
-  const b = rangeBox(n, from, to);
-  if (b.width === 0 && b.height === 0) return '';
-  const part = seen(b.left, b.top, b.right, b.bottom, clip);
+  range.setStart(n, from), range.setEnd(n, to);
+  const b = range.getBoundingClientRect();
+  if (b.width === 0 || b.height === 0) return '';
+  const part = partSeen(b, clip);
   if (part === 1) return text.slice(from, to);
-  if (part === 0) return hide(text.slice(from, to), true), '';
-  let mid = text.indexOf(' ', (from + to) >> 1);
-  if (mid < 0 || mid >= to - 1) mid = text.lastIndexOf(' ', (from + to) >> 1);
-  if (mid < from || ++bisections > 5000) return part > .4 ? text.slice(from, to) : (hide(text.slice(from, to), true), '');
-  return visiblePart(n, text, from, mid + 1, clip) + visiblePart(n, text, mid + 1, to, clip);
+  const mid = part === 0 || ++halvings > 5000 ? -1 : middle(text, from, to);
+  if (mid < 0) return part > .4 ? text.slice(from, to) : (hide(text.slice(from, to), true), '');
+  return visiblePart(n, text, from, mid, clip) + visiblePart(n, text, mid, to, clip);
+};
+
+// middle is where a piece of text is halved: after a space, or between two
+// characters when there is none, as in Chinese; -1 for a short word.
+const middle = (text, from, to) => {
+  const half = (from + to) >> 1;
+  let i = text.indexOf(' ', half) + 1;
+  if (i <= 0 || i >= to) i = text.lastIndexOf(' ', half) + 1;
+  if (i > from) return i;
+  if (to - from < 16) return -1;
+  return (text.charCodeAt(half) & 0xfc00) === 0xdc00 ? half + 1 : half;
 };
 
 // gap tells whether two runs with no white space between them stand apart on
 // screen: cells of a row, buttons, padded labels. Parts of a word do not.
 const gap = (before, after, a, b) => {
-  if (a.height > b.height * 1.6) range.selectNodeContents(before), a = Array.prototype.at.call(range.getClientRects(), -1);
+  if (a.height > b.height * 1.6) range.selectNodeContents(before), a = [...range.getClientRects()].pop();
   if (b.height > a.height * 1.6) range.selectNodeContents(after), b = range.getClientRects()[0];
   const line = Math.min(a.height, b.height);
   if (Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) < line / 2) return atomic;
   return Math.max(b.left - a.right, a.left - b.right) > line * .13;
 };
 
-// blank writes white space between runs, once; it opens no element.
-const blank = () => {
-  if (!spaced) write('T ');
-  spaced = true;
-};
-
 const preserves = p => p.white ??= p.cs.whiteSpaceCollapse;
 
-// text visits one text node; p is what is known about its parent.
-const text = (n, p) => {
-  if (++nodes > NODES) cut = true;
-  const data = charData.call(n);
-  if (!/[^ \t\n\r\f]/.test(data)) {
-    if (!flow || !data) return;
-    if (preserves(p) === 'collapse') blank();
-    else if (boxed(p)) flush(), write('P' + escape(data)), spaced = true, last = null;
-    return;
-  }
-  if (!boxed(p)) return hide(data, p.st.op < .1);
-  if (p.faint === undefined) p.faint = faint(p.el, p.cs, p.st);
-  if (p.faint === HIDDEN) return hide(data, true);
-  range.selectNodeContents(n);
-  const b = range.getBoundingClientRect();
-  if (!legible(b, data.length > 40 ? squeeze(data).trim().length : 1)) return hide(data, b.width > 0 || b.height > 0);
-  if (p.faint === SUSPECT && !contrasts(p.el, p.cs, b)) return hide(data, true);
-  const part = seen(b.left, b.top, b.right, b.bottom, p.st.clip);
-  if (part === 0) return hide(data, true);
-  emit(n, part === 1 ? data : visiblePart(n, data, 0, data.length, p.st.clip), p, b);
-};
-
-const emit = (n, data, p, b) => {
-  if (!data) return;
-  flush();
-  inStretch = false;
-  if (/^\s|\s$|[\n\t\r]|  /.test(data)) {
-    const white = preserves(p);
-    if (white === 'preserve' || white === 'break-spaces') {
-      write('P' + escape(data));
-      flow = true, spaced = atomic = false, last = n, lastBox = b;
-      return;
-    }
-    data = white === 'preserve-breaks' ? data.replace(/[ \t\f]*\n[ \t\f]*/g, '\n') : squeeze(data);
-  }
-  if (last && !spaced && data[0] !== ' ' && !/^[.,;:!?)\]}%»”’]/.test(data) && gap(last, n, lastBox, b)) data = ' ' + data;
-  write('T' + escape(data));
-  flow = true, spaced = data[data.length - 1] === ' ', atomic = false, last = n, lastBox = b;
-};
+const BY_STYLE = { visibilityProperty: true, opacityProperty: true }, BY_BOX = { opacityProperty: true };
 
 // boxed tells whether text inside p's element has a box at all. An element
 // with display: contents has none, so its nearest box is asked instead.
@@ -155,15 +129,69 @@ const emit = (n, data, p, b) => {
 const boxed = p => p.boxed ??= checkVisibility.call(p.box, p.box === p.el ? BY_STYLE : BY_BOX) &&
   (p.box === p.el || p.cs.visibility === 'visible') &&
   (localName.call(p.el) !== 'details' || styleOf(p.el, '::details-content').contentVisibility !== 'hidden');
-const BY_STYLE = { visibilityProperty: true, opacityProperty: true }, BY_BOX = { opacityProperty: true };
 
-// --- elements --------------------------------------------------------------
+// text visits a text node in p.
+const text = (n, p) => {
+  if (++nodes > NODES) cut = true;
+  const data = charData.call(n);
+  if (!/[^ \t\n\r\f]/.test(data)) return blank(data, p);
+  if (!boxed(p)) return hide(data, p.st.op < .1);
+  if (p.faint < 0) p.faint = faint(p);
+  if (p.faint === HIDDEN) return hide(data, true);
+  range.selectNodeContents(n);
+  const b = range.getBoundingClientRect();
+  if (!legible(b, data)) return hide(data, b.width > 0 || b.height > 0);
+  if (p.faint === SUSPECT && !contrasts(p, b)) return hide(data, true);
+  const part = partSeen(b, p.st.clip);
+  if (part === 0) return hide(data, true);
+  emit(n, part === 1 ? data : visiblePart(n, data, 0, data.length, p.st.clip), p, b);
+};
+
+// blank writes white space between runs, once; it opens no element.
+const blank = (data, p) => {
+  if (!flow || !data) return;
+  if (preserves(p) !== 'collapse') {
+    if (boxed(p)) flush(), write('P' + escape(data)), spaced = true, last = null;
+  } else if (!spaced) {
+    write('T ');
+    spaced = true;
+  }
+};
+
+const emit = (n, data, p, b) => {
+  if (!data) return;
+  flush();
+  inStretch = false;
+  let kind = 'T';
+  if (/^\s|\s$|[\n\t\r]|  /.test(data)) {
+    const white = preserves(p);
+    if (white === 'preserve' || white === 'break-spaces') kind = 'P';
+    else data = white === 'preserve-breaks' ? data.replace(/[ \t\f]*\n[ \t\f]*/g, '\n') : squeeze(data);
+  }
+  if (last && !spaced && kind === 'T' && data[0] !== ' ' && !/^[.,;:!?)\]}%»”’]/.test(data) && gap(last, n, lastBox, b)) data = ' ' + data;
+  runs.push({ line: out.length, data, p, l: b.left, t: b.top, r: b.right, b: b.bottom });
+  write(kind + escape(data));
+  flow = true, spaced = data[data.length - 1] === ' ', atomic = false, last = n, lastBox = b;
+};
+
+// uncover takes out the runs that turned out to lie under an opaque layer.
+const uncover = () => {
+  if (!covers.length) return;
+  for (const run of runs) {
+    if (!covered(run)) continue;
+    out[run.line] = 'T ';
+    inStretch = false;
+    hide(run.data, true);
+  }
+};
+
+// --- elements ------------------------------------------------------------------
 
 const attr = (el, name) => attribute.call(el, name) || '';
 const field = (key, value) => value ? '\t' + key + '=' + escape(String(value)) : '';
 
 // openLine is the line that opens el, or '' when el needs none.
-const openLine = (el, tag, cs, display, block) => {
+const openLine = (el, tag, cs, block) => {
   const keep = block ? BLOCKS.has(tag) : INLINES.has(tag);
   if (!keep && !block) return '';
   let line = (block ? '<' : '(') + (keep ? tag : 'div');
@@ -191,19 +219,31 @@ const target = el => {
   return /^https?:/.test(url) && url.length <= 2048 ? url : '';
 };
 
+// language is the programming language that el, or the box around a pre, names.
 const language = el => {
-  const m = /(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|brush:\s*)([\w+#.-]+)/.exec(attr(el, 'class'));
-  return m ? m[1] : attr(el, 'data-lang') || attr(el, 'data-language');
+  for (const e of [el, parentNode.call(el)]) {
+    if (!(e instanceof Element)) continue;
+    const m = /(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|brush:\s*)([\w+#.-]+)/.exec(attr(e, 'class'));
+    const name = m ? m[1] : attr(e, 'data-lang') || attr(e, 'data-language');
+    if (name || localName.call(el) !== 'pre') return name;
+  }
+  return '';
 };
 
-// inherit is the state below el: what of it is painted, and over what.
-const inherit = (el, cs, inline, st) => {
+// inherit is the state of what is in p, given the state st around it.
+const inherit = (p, inline, st) => {
+  const { el, cs, position } = p;
   let { op, clip, back } = st;
   if (cs.opacity !== '1' || cs.filter !== 'none' || cs.mask !== 'none') op *= opacityOf(cs);
-  const position = inline ? '' : cs.position;
-  if (clip && (position === 'absolute' || position === 'fixed')) clip = clipFrom(el, position === 'fixed', clip);
+  if (position !== 'static') {
+    if (clip && (position === 'absolute' || position === 'fixed') || position === 'fixed') clip = clipFrom(el, position === 'fixed', clip, p.up);
+    if (cs.zIndex[0] === '-' && sunken(p)) op = 0;
+  }
   if (cs.clipPath !== 'none') clip = shapeClip(el, cs.clipPath, clip);
-  if (!inline) clip = clipOf(el, cs, position, clip);
+  if (!inline) {
+    clip = clipOf(el, cs, position, clip);
+    if (cs.backfaceVisibility === 'hidden' && turnedAway(p)) op = 0;
+  }
   const bg = cs.backgroundColor;
   if (bg !== 'rgba(0, 0, 0, 0)') {
     const c = colour(bg);
@@ -212,47 +252,39 @@ const inherit = (el, cs, inline, st) => {
   return op === st.op && clip === st.clip && back === st.back ? st : { op, clip, back };
 };
 
-const path = []; // the elements around, outermost first, with style and state
+let depth = 0, inPre = 0;
 
-// clipFrom finds the clips around a box that is taken out of the flow.
-const clipFrom = (el, fixed, clip) => {
-  const parent = el instanceof HTMLElement ? offsetParent.call(el) : null;
-  for (let i = path.length - 1; i >= 0; i--) {
-    if (path[i].el === parent) return path[i].st.clip;
-  }
-  return !parent && fixed ? null : clip; // not found: a shadow tree is in between
-};
-
-const visit = (el, box, st) => {
-  if (++nodes > NODES || path.length > DEPTH) cut = true;
+const visit = (el, up, st) => {
+  if (++nodes > NODES || depth > DEPTH) cut = true;
   if (cut) return;
   const tag = localName.call(el);
   if (SKIP.has(tag)) return;
   const cs = styleOf(el), display = cs.display;
   if (display === 'none') return hideTree(el);
   if (tag === 'br') return lineBreak();
-  if (FRAMES.has(tag) && frame(el, tag, cs, st, box)) return;
   if (tag === 'hr') return flush(), write('-'), edge();
   const inline = display === 'inline' || display !== 'block' && INLINE.test(display);
-  const block = !inline && !display.startsWith('inline') || ALWAYS.has(tag);
   if (!inline && cs.contentVisibility === 'hidden') return skipped(el);
-  if (display !== 'contents') box = el;
-  const p = { el, cs, box, st: inherit(el, cs, inline, st), boxed: undefined, faint: undefined, white: undefined };
-  if (tag === 'img') return image(el, p);
-  enter(el, tag, p, display, block, inline);
+  if (inPre && cs.userSelect === 'none') return; // line numbers, prompts and buttons are not the code
+  const p = { el, cs, up, box: display === 'contents' && up ? up.box : el, position: cs.position, st, boxed: undefined, faint: -1, white: undefined };
+  p.st = inherit(p, inline, st);
+  if (p.st.back !== st.back && p.st.back && up && el !== bodyElement) noteCover(p);
+  if (tag === 'img') return image(p);
+  if (FRAMES.has(tag) && frame(tag, p)) return;
+  enter(tag, p, display, inline);
 };
 
-const enter = (el, tag, p, display, block, inline) => {
-  const line = openLine(el, tag, p.cs, display, block), had = flow;
+const enter = (tag, p, display, inline) => {
+  const block = !inline && !display.startsWith('inline') || ALWAYS.has(tag);
+  const line = openLine(p.el, tag, p.cs, block), had = flow;
   if (block) edge();
   else if (!inline) atomic = true;
-  if (line) {
-    opened.push(line);
-    if (EMPTY.has(tag)) flush();
-  }
-  path.push(p);
-  children(el, tag, p);
-  path.pop();
+  if (line) opened.push(line);
+  if (tag === 'td' || tag === 'th') flush(); // an empty cell keeps its column
+  const pre = tag === 'pre' ? 1 : 0;
+  depth++, inPre += pre;
+  children(tag, p, display);
+  depth--, inPre -= pre;
   const is = line && close();
   if (block) {
     edge();
@@ -268,37 +300,53 @@ const skipped = el => {
   if (attr(el, 'hidden') === 'until-found') flush(), write('C'), edge();
 };
 
-const children = (el, tag, p) => {
-  const root = shadowRoot.call(el);
-  if (tag === 'slot' && !root && el instanceof HTMLSlotElement) {
-    const nodes = HTMLSlotElement.prototype.assignedNodes.call(el);
+const children = (tag, p, display) => {
+  const root = shadowRoot.call(p.el);
+  if (tag === 'slot' && !root && p.el instanceof HTMLSlotElement) {
+    const nodes = HTMLSlotElement.prototype.assignedNodes.call(p.el);
     for (let i = 0; i < nodes.length; i++) node(nodes[i], p);
     if (nodes.length) return;
   }
-  for (let n = firstChild.call(root || el); n; n = nextSibling.call(n)) node(n, p);
+  const parent = root || p.el;
+  if (/flex|grid/.test(display)) return ordered(parent, p);
+  for (let n = firstChild.call(parent); n; n = nextSibling.call(n)) node(n, p);
+};
+
+// ordered visits the items of a flex or grid container as they are laid out.
+const ordered = (parent, p) => {
+  const items = [];
+  let sort = false;
+  for (let n = firstChild.call(parent); n; n = nextSibling.call(n)) {
+    const order = nodeType.call(n) === 1 ? +styleOf(n).order || 0 : 0;
+    if (order) sort = true;
+    items.push({ n, order });
+  }
+  if (sort) items.sort((a, b) => a.order - b.order);
+  if (/flex/.test(p.cs.display) && /reverse/.test(p.cs.flexDirection)) items.reverse();
+  for (const i of items) node(i.n, p);
 };
 
 const node = (n, p) => {
   if (cut) return;
   const type = nodeType.call(n);
-  if (type === 1) visit(n, p.box, p.st);
+  if (type === 1) visit(n, p, p.st);
   else if (type === 3) text(n, p);
 };
 
 const lineBreak = () => {
   if (flow) write('/');
-  spaced = atomic = false, last = null;
+  spaced = true, atomic = false, last = null;
 };
 
-// shown tells whether a box with content of its own is in sight.
+// shown returns the box of an element with content of its own, if in sight.
 const shown = p => {
   if (!boxed(p) || p.st.op < .1) return null;
   const b = boxOf.call(p.el);
   return b.width >= LEGIBLE && b.height >= LEGIBLE && seen(b.left, b.top, b.right, b.bottom, p.st.clip) > 0 ? b : null;
 };
 
-const image = (el, p) => {
-  const alt = squeeze(attr(el, 'alt')).trim();
+const image = p => {
+  const alt = squeeze(attr(p.el, 'alt')).trim();
   if (!alt || !shown(p)) return;
   flush();
   write('I' + escape(alt.slice(0, LABEL)));
@@ -306,20 +354,28 @@ const image = (el, p) => {
 };
 
 let frames = 0;
-const frame = (el, tag, cs, st, box) => {
-  const proto = tag === 'iframe' ? HTMLIFrameElement : tag === 'frame' ? HTMLFrameElement : HTMLObjectElement;
-  const inner = el instanceof proto ? getter(proto, 'contentWindow').call(el) : null;
-  if (!inner) return tag !== 'object';
-  const p = { el, cs, box: cs.display === 'contents' ? box : el, st: inherit(el, cs, false, st), boxed: undefined };
-  let index = -1;
-  for (let i = 0; i < window.length && index < 0; i++) if (window[i] === inner) index = i;
-  const b = shown(p);
+
+// frameIndex is the number of the child frame that el holds: -1 if it is not
+// to be found, null if el holds none.
+const frameIndex = el => {
+  const proto = [HTMLIFrameElement, HTMLFrameElement, HTMLObjectElement].find(c => el instanceof c);
+  const inner = proto ? getter(proto, 'contentWindow').call(el) : null;
+  if (!inner) return null;
+  for (let i = 0; i < window.length; i++) if (window[i] === inner) return i;
+  return -1;
+};
+
+// frame writes the place of a frame; false for an object that shows its own
+// contents instead of a document.
+const frame = (tag, p) => {
+  const index = frameIndex(p.el), b = shown(p);
+  if (index === null) return tag !== 'object';
   flush(), write('F' + index + (b ? ' ' + Math.round(b.width) + ' ' + Math.round(b.height) : ''));
   frames++, edge();
   return true;
 };
 
-// --- the document ------------------------------------------------------------
+// --- the document ----------------------------------------------------------------
 
 const finishAnimations = () => {
   let n = 0;
@@ -331,9 +387,9 @@ const finishAnimations = () => {
 };
 
 const finished = options.finishAnimations ? finishAnimations() : 0;
-const start = { op: 1, clip: null, back: canvasColour() };
-if (rootElement) visit(rootElement, rootElement, start);
-const busy = !!bodyElement && (attr(bodyElement, 'aria-busy') === 'true' || querySelector.call(document, 'main[aria-busy=true],[role=main][aria-busy=true]') !== null);
+visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
+uncover();
+const busy = querySelector.call(document, 'body[aria-busy=true],main[aria-busy=true],[role=main][aria-busy=true]') !== null;
 const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}\tblocks=${stretches}\tfinished=${finished}\tnodes=${nodes}` +
   `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\twidth=${viewWidth}\theight=${viewHeight}`,
   '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=lang ' + escape(attr(rootElement, 'lang'))];

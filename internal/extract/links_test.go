@@ -1,0 +1,33 @@
+package extract
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLinks(t *testing.T) {
+	d := parse(t, "=url https://www.shop.example/list?p=1#top",
+		"(a\thref=https://other.example/x", "TElsewhere", ">",
+		"(a\thref=https://www.shop.example/a#reviews", "T1", ">",
+		"(a\thref=https://www.shop.example/a", "TThe  first ", "(code", "Tthing", ">", ">",
+		"(a\thref=https://cdn.shop.example/b", "IA picture", ">",
+		"(a\thref=https://www.shop.example/list?p=1#top", "TTop", ">",
+		"(a\thref=https://www.shop.example/list?p=1#/cart", "TCart", ">",
+		"(a\thref=javascript:alert(1)", "TNo", ">",
+		"(a", "TNo target", ">",
+		"<a\thref=https://www.shop.example/card", "<h2", "TCard", ">", "<p", "Ttext", ">", ">",
+		"(a\thref=https://www.shop.example/card", "TAgain", ">",
+		"(a\thref=https://www.shop.example/empty", "T ", ">")
+	want := []Link{
+		{"The first thing", "https://www.shop.example/a"},
+		{"A picture", "https://cdn.shop.example/b"},
+		{"Cart", "https://www.shop.example/list?p=1#/cart"},
+		{"Card text", "https://www.shop.example/card"},
+		{"", "https://www.shop.example/empty"},
+		{"Elsewhere", "https://other.example/x"},
+	}
+	if diff := cmp.Diff(d.Links("WWW.shop.example."), want); diff != "" {
+		t.Errorf("got -, want +:\n%s", diff)
+	}
+}
