@@ -84,7 +84,7 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	}
 	var cut extract.Cut
 	if r.Query != "" {
-		cut = extract.Page(text, r.Offset, b.o.TextLimit)
+		cut = extract.Passages(text, r.Query, b.o.TextLimit)
 	} else {
 		cut = extract.Page(text, r.Offset, b.o.TextLimit)
 	}

@@ -149,7 +149,10 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 // browser's, to whom all its refusals look alike.
 func netCause(e *tab.NetError, run *egress.Run) (Reason, string) {
 	reason := netReason(e.Text)
-	u, err := policy.ParseURL(e.URL)
+	if e.Status >= 300 && e.Status < 400 && e.Text == "net::ERR_ABORTED" {
+		reason = ReasonScheme // a redirect that the browser knows no way to follow
+	}
+	u, err := policy.ParseURL(shownURL(e.URL))
 	if err != nil || run == nil {
 		return reason, ""
 	}

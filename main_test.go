@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
 )
 
 // One small internet and one browser serve all tests of this package; each
@@ -23,11 +24,15 @@ var (
 
 var who = bellglass.Principal{Tenant: "test", Run: "run"}
 
+// The tests run in a network of their own, in which every address is a
+// sentinel: what is meant to get out, and what is meant not to, stays here.
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(netlab.Main(suite{m}))
 }
 
-func run(m *testing.M) int {
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
 	flag.Parse() // options asks whether tests are verbose
 	var err error
 	if web, err = testweb.Start(testweb.Options{IPv6: true}); err != nil {
@@ -41,7 +46,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code := m.Run()
+	code := s.m.Run()
 	if err := bg.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "close:", err)
 		code = 1
@@ -76,4 +81,21 @@ func browse(t testing.TB, b *bellglass.Browser, url string) bellglass.Result {
 		t.Fatalf("Browse(%q): %v", url, err)
 	}
 	return res
+}
+
+// newBrowser makes a browser on the small internet with other options.
+func newBrowser(t testing.TB, change func(*bellglass.Options)) *bellglass.Browser {
+	t.Helper()
+	o := options()
+	change(&o)
+	b, err := bellglass.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error("close:", err)
+		}
+	})
+	return b
 }

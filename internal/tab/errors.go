@@ -20,8 +20,9 @@ var (
 
 // NetError is a navigation that the browser could not complete.
 type NetError struct {
-	URL  string // what could not be loaded
-	Text string // Chromium's name, such as "net::ERR_NAME_NOT_RESOLVED"
+	URL    string // what could not be loaded
+	Text   string // Chromium's name, such as "net::ERR_NAME_NOT_RESOLVED"
+	Status int    // of the last HTTP response, if there was one
 }
 
 func (e *NetError) Error() string { return "tab: " + e.Text }

@@ -36,6 +36,10 @@ type (
 			Headers  network.Headers `json:"headers"`
 		} `json:"response"`
 	}
+	extraInfo struct {
+		RequestID  network.RequestID `json:"requestId"`
+		StatusCode int               `json:"statusCode"`
+	}
 	requestEnds struct {
 		RequestID  network.RequestID    `json:"requestId"`
 		ErrorText  string               `json:"errorText"`
@@ -210,6 +214,14 @@ func (t *Tab) listenNetwork(s *cdp.Session) {
 	})
 	cdp.On(s, cdpt.Event[responseReceived]{Method: network.ResponseReceived.Method}, func(ev *responseReceived) {
 		t.update(func(v *visit, now time.Time) { v.responded(ev, now) })
+	})
+	// The only word of a redirect that the browser does not follow.
+	cdp.On(s, cdpt.Event[extraInfo]{Method: network.ResponseReceivedExtraInfo.Method}, func(ev *extraInfo) {
+		t.update(func(v *visit, _ time.Time) {
+			if n := v.navs[ev.RequestID]; n != nil && ev.StatusCode >= 300 && ev.StatusCode < 400 {
+				n.redirected = ev.StatusCode
+			}
+		})
 	})
 	cdp.On(s, cdpt.Event[requestEnds]{Method: network.DataReceived.Method}, func(ev *requestEnds) {
 		t.update(func(v *visit, now time.Time) { v.received(ev.RequestID, ev.DataLength, now) })

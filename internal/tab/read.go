@@ -131,7 +131,7 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 	case committed == 0 && navError == "":
 		return nil, ErrTimeout
 	case committed == 0 && p.Status == 0: // an error without any document
-		return nil, &NetError{URL: p.URL, Text: navError}
+		return nil, &NetError{URL: p.URL, Text: navError, Status: main.redirected}
 	case committed == 0 || unreachable != "":
 		if committed > 1 || navError == "" {
 			navError = main.failed
@@ -189,7 +189,7 @@ func errorPage(p *Page, unreachable, text string) (*Page, error) {
 	case text == "":
 		text = "net::ERR_FAILED"
 	}
-	return nil, &NetError{URL: p.URL, Text: text}
+	return nil, &NetError{URL: p.URL, Text: text, Status: p.Status}
 }
 
 func contentError(p *Page, attachment bool) error {

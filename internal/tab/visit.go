@@ -71,6 +71,7 @@ type document struct {
 type navigation struct {
 	url        string // of the last hop
 	status     int
+	redirected int // status of the last redirect
 	mime       string
 	attachment bool   // Content-Disposition says so
 	header     string // the one asked for
