@@ -25,14 +25,21 @@ import (
 // permission to read the answer, STUN binding requests with the client's
 // address.
 type Canary struct {
-	port    uint16
-	closers []io.Closer
-	wg      sync.WaitGroup
-	hits    journal[CanaryHit]
+	port uint16
+	wg   sync.WaitGroup
+	hits journal[CanaryHit]
 
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]struct{}
+	mu      sync.Mutex
+	closed  bool
+	closers map[io.Closer]struct{} // listeners and connections
+}
+
+// Packets is a UDP socket that tells to which address a packet was sent, such
+// as the PacketConn of package netlab.
+type Packets interface {
+	ReadPacket(b []byte) (n int, from, to netip.AddrPort, err error)
+	WritePacket(b []byte, from, to netip.AddrPort) error
+	Close() error
 }
 
 // CanaryHit is one connection or one packet.
@@ -68,7 +75,7 @@ func StartCanary() (*Canary, error) {
 	// Four listeners must agree on a port that is free for each: try a few.
 	var err error
 	for range 20 {
-		c := &Canary{conns: make(map[net.Conn]struct{})}
+		c := &Canary{closers: make(map[io.Closer]struct{})}
 		if err = c.listen(); err == nil {
 			return c, nil
 		}
@@ -87,17 +94,51 @@ func (c *Canary) listen() error {
 			}
 			return err
 		}
-		c.closers = append(c.closers, ln)
-		c.port = ln.Addr().(*net.TCPAddr).AddrPort().Port()
-		pc, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(ln.Addr().(*net.TCPAddr).AddrPort()))
+		c.Watch(ln)
+		at := ln.Addr().(*net.TCPAddr).AddrPort()
+		c.port = at.Port()
+		pc, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 		if err != nil {
 			return err
 		}
-		c.closers = append(c.closers, pc)
-		c.wg.Go(func() { c.accept(ln) })
-		c.wg.Go(func() { c.receive(pc) })
+		c.WatchPackets(loopbackPackets{pc, at})
 	}
 	return nil
+}
+
+// Watch makes the canary note, and answer, what arrives at a further listener,
+// such as one of a netlab. The listener is closed with the canary.
+func (c *Canary) Watch(ln net.Listener) {
+	if c.adopt(ln) {
+		c.wg.Go(func() { c.accept(ln) })
+	}
+}
+
+// WatchPackets does the same for a socket.
+func (c *Canary) WatchPackets(pc Packets) {
+	if c.adopt(pc) {
+		c.wg.Go(func() { c.receive(pc) })
+	}
+}
+
+// adopt remembers what [Canary.Close] has to close, and closes it at once when
+// that has happened already.
+func (c *Canary) adopt(x io.Closer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		x.Close()
+		return false
+	}
+	c.closers[x] = struct{}{}
+	return true
+}
+
+func (c *Canary) disown(x io.Closer) {
+	x.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.closers, x)
 }
 
 // hasIPv6 tells a machine without IPv6 from one whose port is taken.
@@ -134,13 +175,10 @@ func (c *Canary) Wait(ctx context.Context, match func(CanaryHit) bool) (CanaryHi
 func (c *Canary) Close() {
 	c.mu.Lock()
 	c.closed = true
-	for conn := range c.conns {
-		conn.Close()
+	for x := range c.closers {
+		x.Close()
 	}
 	c.mu.Unlock()
-	for _, l := range c.closers {
-		l.Close()
-	}
 	c.wg.Wait()
 }
 
@@ -153,30 +191,19 @@ func (c *Canary) accept(ln net.Listener) {
 		if err != nil {
 			continue // such as a client that left in the queue
 		}
-		c.mu.Lock()
-		if c.closed {
-			c.mu.Unlock()
-			conn.Close()
+		if !c.adopt(conn) {
 			return
 		}
-		c.conns[conn] = struct{}{}
-		c.mu.Unlock()
 		c.wg.Go(func() { c.serve(conn) })
 	}
 }
 
 // serve notes a connection and its first bytes, and answers HTTP.
 func (c *Canary) serve(conn net.Conn) {
-	defer func() {
-		conn.Close()
-		c.mu.Lock()
-		delete(c.conns, conn)
-		c.mu.Unlock()
-	}()
+	defer c.disown(conn)
 	i := c.hits.add(CanaryHit{
 		Time: time.Now(), Net: "tcp", What: wire.Describe(nil),
-		To:   conn.LocalAddr().(*net.TCPAddr).AddrPort(),
-		From: conn.RemoteAddr().(*net.TCPAddr).AddrPort(),
+		To: plain(conn.LocalAddr()), From: plain(conn.RemoteAddr()),
 	})
 	buf := make([]byte, canaryBytes)
 	for n := 0; n < len(buf); {
@@ -196,6 +223,13 @@ func (c *Canary) serve(conn net.Conn) {
 	}
 }
 
+// plain is a TCP address, without the IPv6 form that a listener of both
+// versions gives to IPv4.
+func plain(a net.Addr) netip.AddrPort {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
 // answer lets any page read that it got through.
 func answer(conn net.Conn, r *http.Request) {
 	const body = "the canary was reached\n"
@@ -206,11 +240,10 @@ func answer(conn net.Conn, r *http.Request) {
 	fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nAccess-Control-Allow-Origin: %s\r\nAccess-Control-Allow-Private-Network: true\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", origin, len(body), body)
 }
 
-func (c *Canary) receive(pc *net.UDPConn) {
+func (c *Canary) receive(pc Packets) {
 	buf := make([]byte, 64<<10)
-	to := pc.LocalAddr().(*net.UDPAddr).AddrPort()
 	for {
-		n, from, err := pc.ReadFromUDPAddrPort(buf)
+		n, from, to, err := pc.ReadPacket(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -222,7 +255,23 @@ func (c *Canary) receive(pc *net.UDPConn) {
 			What: wire.Describe(buf[:n]), Bytes: bytes.Clone(buf[:min(n, canaryBytes)]),
 		})
 		if a := wire.AnswerSTUN(buf[:n], from); a != nil {
-			pc.WriteToUDPAddrPort(a, from)
+			pc.WritePacket(a, to, from)
 		}
 	}
+}
+
+// loopbackPackets are those of a socket that has one address.
+type loopbackPackets struct {
+	*net.UDPConn
+	at netip.AddrPort
+}
+
+func (p loopbackPackets) ReadPacket(b []byte) (n int, from, to netip.AddrPort, err error) {
+	n, from, err = p.ReadFromUDPAddrPort(b)
+	return n, from, p.at, err
+}
+
+func (p loopbackPackets) WritePacket(b []byte, _, to netip.AddrPort) error {
+	_, err := p.WriteToUDPAddrPort(b, to)
+	return err
 }

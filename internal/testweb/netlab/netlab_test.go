@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bellglass/bellglass/internal/testweb"
 )
 
 // anywhere are addresses whose packets must stay in the lab.
@@ -268,6 +271,48 @@ func TestNamesResolveInTheLab(t *testing.T) {
 		if !asked[want] {
 			t.Errorf("nobody asked for %s, only %v", want, asked)
 		}
+	}
+}
+
+func TestACanaryWatchesTheLab(t *testing.T) {
+	l := Need(t)
+	canary := testweb.NewCanary(t)
+	ln, err := l.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	canary.Watch(ln)
+	pc, err := l.ListenPacket("udp", ":19302")
+	if err != nil {
+		t.Fatal(err)
+	}
+	canary.WatchPackets(pc)
+
+	res, err := http.Get("http://169.254.169.254/latest/meta-data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	c, err := net.Dial("udp", "10.0.0.1:19302")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "\x00\x01\x00\x00\x21\x12\xa4\x42transaction!")
+	c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Read(make([]byte, 100)); err != nil {
+		t.Errorf("no answer to STUN: %v", err)
+	}
+	var got []string
+	for _, h := range canary.Hits() {
+		got = append(got, fmt.Sprint(h.Net, " ", h.To, " ", h.What))
+	}
+	want := []string{
+		"tcp 169.254.169.254:80 HTTP GET 169.254.169.254/latest/meta-data",
+		"udp 10.0.0.1:19302 STUN binding request",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hits (-want +got):\n%s", diff)
 	}
 }
 
