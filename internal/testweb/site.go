@@ -82,8 +82,21 @@ func Pages(other string) []Page {
 	}
 }
 
-// Site serves every ready page. Its root lists them. Besides the HTML files in
-// the folder site there are endpoints that misbehave on the level of HTTP:
+// Site serves every ready page. Its root lists them. The pages are the HTML
+// files in the folder site; besides those of [Pages], they are
+//
+//	/dialog            ?kind=alert|confirm|prompt|print|storm|beforeunload&when=load|later|click
+//	/popup             ?when=load|click&to=/tiny
+//	/downloads         links; ?when=load starts two by itself
+//	/service-worker    registers one, which makes up an answer
+//	/permissions       asks for all of them
+//	/guarded           has an image and a frame behind a password
+//	/refresh           ?n=1&s=0&to=/tiny, n=0 for ever
+//	/block             the main thread        ?ms=100&for=0 (for ever)
+//	/talk              with its frames        ?src=…
+//	/hostile           see [Hostile]
+//
+// Then there are endpoints that misbehave on the level of HTTP:
 //
 //	/hang              never answers          ?head=1 after the header
 //	/slow              half, a pause, half    ?ms=300
@@ -117,6 +130,9 @@ func serveSite(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "" {
 		name = "index"
+	}
+	if name == "hostile" {
+		hostileHeader(w.Header(), p)
 	}
 	if t := siteTemplates.Lookup(name + ".html"); t != nil {
 		var b bytes.Buffer

@@ -84,6 +84,7 @@ func TestEndpoints(t *testing.T) {
 		{path: "/slow?ms=1", status: 200, body: "<p>second half"},
 		{path: "/drip?every=1&n=3", status: 200, body: "<p>drop 3"},
 		{path: "/cards?n=3&act=1", status: 200, body: "Product number 2"},
+		{path: Hostile{Targets: []string{"http://10.0.0.1/"}}.Path(), status: 200, header: "Link", want: "<http://10.0.0.1/>; rel=preload; as=image"},
 		{path: Hostile{Targets: []string{"http://10.0.0.1/"}, Only: []string{"img"}}.Path(), status: 200, body: `["http://10.0.0.1/"]`},
 	} {
 		res, body := get(t, c, "http://shop.test"+strings.ReplaceAll(tc.path, " ", "%20"))

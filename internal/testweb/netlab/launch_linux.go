@@ -67,6 +67,7 @@ func launch() (code int, err error) {
 		}
 		errs = append(errs, reason)
 	}
+	runtime.UnlockOSThread()
 	return 0, fmt.Errorf("netlab: no lab: %w", errors.Join(errs...))
 }
 

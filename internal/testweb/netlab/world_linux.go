@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,9 +70,9 @@ func newWorld() (*world, error) {
 		return nil, err
 	}
 	defer unix.Close(netns)
-	if _, err := os.Stat("/proc/self/net/if_inet6"); err == nil {
-		w.ipv6 = true
-	}
+	// Absent where the kernel has no IPv6, 1 where it is switched off.
+	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+	w.ipv6 = err == nil && strings.TrimSpace(string(off)) == "0"
 	if err := w.wireNear(netns); err != nil {
 		return nil, fmt.Errorf("near side: %w", err)
 	}

@@ -48,8 +48,8 @@ const rules = kind => url => {
 
 // The connection attempts of WebRTC: to a STUN or TURN server, or, through a
 // made-up answer, to an address of the page's choosing (ICE checks).
-const peer = iceServers => {
-  const p = new RTCPeerConnection({ iceServers });
+const peer = (iceServers, realm = window) => {
+  const p = new realm.RTCPeerConnection({ iceServers });
   p.createDataChannel('x');
   return new Promise((yes, no) => {
     p.onicecandidate = e => {
@@ -127,6 +127,8 @@ const vectors = {
     return reg ? sent() : 'failed';
   },
   'csp-report': url => { framed('<meta http-equiv="Content-Security-Policy" content="img-src \'none\'; report-uri ' + quote(url) + '"><img src="/pixel.png">'); return sent() },
+  'attribution': url => { put('img', { alt: '' }).setAttribute('attributionsrc', url); return sent() },
+  'fedcm': url => navigator.credentials.get({ identity: { providers: [{ configURL: url, clientId: 'x' }] } }).then(() => 'answered'),
   'turn-udp': turn('turn', '?transport=udp'),
   'turn-tcp': turn('turn', '?transport=tcp'),
   'turns': turn('turns', '?transport=tcp'),
@@ -139,6 +141,8 @@ const vectors = {
 // Vectors that take "host:port" of a UDP server.
 const udpVectors = {
   'stun': at => peer([{ urls: 'stun:' + at }]),
+  // A fresh realm, in case the page's own was stripped of RTCPeerConnection.
+  'stun-blank-frame': at => peer([{ urls: 'stun:' + at }], put('iframe', {}).contentWindow),
   'ice-check': check,
 };
 
