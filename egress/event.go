@@ -66,11 +66,17 @@ type attempt struct {
 	ev    Event
 }
 
-func (c *conn) begin(method string) *attempt {
+// begin begins an attempt with its head, which is nil if it is malformed.
+func (c *conn) begin(h *head) *attempt {
 	a := &attempt{c: c, start: time.Now()}
-	a.ev = Event{Method: method}
+	if h != nil {
+		a.ev.Method = h.method
+	}
 	if run := c.run(); run != nil {
 		a.ev.Tenant, a.ev.Run = run.cfg.Tenant, run.cfg.ID
+		if run.cfg.TrustIdentity && h != nil {
+			a.label(h)
+		}
 		run.requests.Add(1)
 	}
 	return a

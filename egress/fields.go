@@ -10,8 +10,8 @@ import (
 
 // dropped are the fields, in lower case, that are not passed on in either
 // direction: those of one connection (RFC 9110 section 7.6.1), those that
-// steer proxies, and those that tell about the client's side of one. Fields
-// that begin with "proxy-" are dropped too.
+// steer proxies, and those that tell about the client's side of one. Those with
+// a prefix of [isDropped] are dropped too.
 var dropped = map[string]bool{
 	"connection":             true,
 	"keep-alive":             true,
@@ -24,11 +24,11 @@ var dropped = map[string]bool{
 	"forwarded":              true,
 	"x-real-ip":              true,
 	"x-upstream-https-proxy": true,
-	"bellglass-reason":       true,
 }
 
 func isDropped(lower string) bool {
-	return dropped[lower] || strings.HasPrefix(lower, "proxy-") || strings.HasPrefix(lower, "x-forwarded-")
+	return dropped[lower] || strings.HasPrefix(lower, "proxy-") || strings.HasPrefix(lower, "x-forwarded-") ||
+		strings.HasPrefix(lower, "bellglass-")
 }
 
 // cleanRequest returns the fields of a request as the origin server may see

@@ -13,7 +13,7 @@ import (
 // forward answers one plain http request. It reports whether the client may
 // send another.
 func (c *conn) forward(h *head) bool {
-	a := c.begin(h.method)
+	a := c.begin(h)
 	req, err := c.judgeRequest(a, h)
 	if err != nil {
 		a.refuse(err)
@@ -51,11 +51,12 @@ func (c *conn) forward(h *head) bool {
 
 // request is a plain http request that was let through.
 type request struct {
-	hp     hostPort
-	method string
-	head   []byte // as it goes to the origin server
-	body   *body  // nil without
-	get    bool   // it may be sent twice
+	hp      hostPort
+	method  string
+	head    []byte // as it goes to the origin server or the gateway
+	body    *body  // nil without
+	get     bool   // it may be sent twice
+	gateway bool   // it goes to the gateway
 }
 
 // judgeRequest decides about a plain http request, as far as that needs no
@@ -88,7 +89,13 @@ func (c *conn) judgeRequest(a *attempt, h *head) (*request, error) {
 		return nil, &badHead{status: http.StatusNotImplemented, what: "upgrade outside a tunnel"}
 	}
 	r := &request{hp: a.hp, method: h.method, get: get, body: c.newBody(h)}
-	r.head = appendHead(nil, h.method, t.origin, cleanRequest(h, a.hp))
+	fields := cleanRequest(h, a.hp)
+	if c.gateway(a) != nil {
+		r.gateway = true
+		t.origin = "http://" + fields[0].value + t.origin
+		fields = append(fields, c.run().identity()...)
+	}
+	r.head = appendHead(nil, h.method, t.origin, fields)
 	return r, nil
 }
 

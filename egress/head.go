@@ -44,7 +44,6 @@ type head struct {
 	fields         []field
 	length         int64 // Content-Length, or -1
 	chunked        bool
-	size           int // bytes, both line ends included
 }
 
 // bodyless reports whether no body follows the head.
@@ -81,6 +80,7 @@ func (h *head) has(name, token string) bool {
 // recipient choose: lines end in CRLF, nothing is folded, nothing is guessed.
 // The error is a *badHead, or what reading returned.
 func readHead(br *bufio.Reader) (*head, error) {
+	h := &head{length: -1}
 	scanned := 0 // bytes known to hold whole lines and a part of the next
 	line := 0    // start of the current line
 	for {
@@ -107,41 +107,42 @@ func readHead(br *bufio.Reader) (*head, error) {
 				return nil, bad("line feed without carriage return")
 			}
 			scanned = end + 1
-			if end-1 == line {
-				return parseHead(br, buf[:scanned])
+			switch {
+			case line == 0: // what speaks another protocol need not go on
+				if err := h.parseRequestLine(string(buf[:end-1])); err != nil {
+					return nil, err
+				}
+			case end-1 == line:
+				return h, h.parseFields(br, buf[:scanned])
 			}
 			line = scanned
 		}
 	}
 }
 
-// parseHead parses a whole head, which ends in an empty line, and consumes it.
-func parseHead(br *bufio.Reader, raw []byte) (*head, error) {
-	text := string(raw)
-	lines := text[:len(text)-2]
-	h := &head{length: -1, size: len(text)}
-	first, rest, _ := strings.Cut(lines, "\r\n")
-	if err := h.parseRequestLine(first); err != nil {
-		return nil, err
-	}
+// parseFields parses the rest of a head, which ends in an empty line, and
+// consumes the whole.
+func (h *head) parseFields(br *bufio.Reader, raw []byte) error {
+	text := string(raw[:len(raw)-2])
+	_, rest, _ := strings.Cut(text, "\r\n")
 	h.fields = make([]field, 0, strings.Count(rest, "\n"))
 	for rest != "" {
 		var l string
 		l, rest, _ = strings.Cut(rest, "\r\n")
 		f, err := parseField(l)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(h.fields) == maxFields {
-			return nil, &badHead{status: 431, what: "more than 128 header fields"}
+			return &badHead{status: 431, what: "more than 128 header fields"}
 		}
 		h.fields = append(h.fields, f)
 	}
 	if err := h.checkFraming(); err != nil {
-		return nil, err
+		return err
 	}
 	_, err := br.Discard(len(raw))
-	return h, err
+	return err
 }
 
 func (h *head) parseRequestLine(s string) error {

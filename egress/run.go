@@ -43,6 +43,11 @@ type RunConfig struct {
 	Tenant, ID string        // appear in events, and nowhere on the wire
 	Rules      *policy.Rules // nil denies everything
 
+	// TrustIdentity lets the client say whose events these are. It is for
+	// a gateway, whose clients are proxies that have shown a certificate;
+	// what they say labels events and selects nothing.
+	TrustIdentity bool
+
 	// ReadOnly refuses requests over plain http whose method is not GET,
 	// HEAD or OPTIONS. Methods inside TLS cannot be seen.
 	ReadOnly bool

@@ -15,7 +15,7 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 // connect answers a CONNECT request and serves the tunnel to its end.
 func (c *conn) connect(h *head) {
-	a := c.begin(h.method)
+	a := c.begin(h)
 	up, err := c.connectUp(a, h)
 	if err != nil {
 		a.refuse(err)
@@ -33,7 +33,7 @@ func (c *conn) connect(h *head) {
 		c.dropReader()
 		err = t.relay()
 	}
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF {
 		err = nil // the client thought better of it
 	}
 	a.close(err, t.received.Load(), t.sent.Load())
@@ -97,8 +97,11 @@ func (c *conn) firstBytes(a *attempt, t *relay) error {
 // tunnelError names the failure of a read from a client at the start of its
 // tunnel.
 func tunnelError(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &policy.Refusal{Reason: ReasonServerName, What: "no TLS in time"}
+	case errors.Is(err, io.EOF):
+		return io.EOF
 	}
-	return err
+	return errGone
 }

@@ -130,6 +130,8 @@ func (u *upstream) readResponse(req *request) (*http.Response, error) {
 			return nil, err
 		case resp.StatusCode == http.StatusSwitchingProtocols || resp.StatusCode < 100:
 			return nil, errors.New("egress: response that nobody asked for")
+		case req.gateway && resp.Header.Get(ReasonHeader) != "":
+			return nil, gatewayError(resp)
 		case resp.StatusCode == http.StatusProxyAuthRequired:
 			return nil, errors.New("egress: origin server asks for proxy credentials")
 		case resp.StatusCode >= 200:
@@ -141,10 +143,15 @@ func (u *upstream) readResponse(req *request) (*http.Response, error) {
 
 // upstreamError names the failure of an exchange with an origin server.
 func upstreamError(err error) error {
-	var failure *Error
+	var (
+		failure *Error
+		refusal *policy.Refusal
+	)
 	switch {
 	case errors.As(err, &failure):
 		return failure
+	case errors.As(err, &refusal):
+		return refusal
 	case isBadHead(err):
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -107,7 +108,9 @@ func (w *world) http(f http.HandlerFunc) *httptest.Server {
 
 // tls puts an https server behind allowed.test:443.
 func (w *world) tls(f http.HandlerFunc) *httptest.Server {
-	s := httptest.NewTLSServer(f)
+	s := httptest.NewUnstartedServer(f)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	w.t.Cleanup(s.Close)
 	w.at(addrAllowed, 443, s.Listener.Addr())
 	return s
@@ -165,6 +168,12 @@ func (w *world) dials() []netip.AddrPort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.dialed)
+}
+
+func (w *world) log() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
 }
 
 // raw opens a connection to an endpoint.
