@@ -177,9 +177,9 @@ func TestEveryRedirectHopIsJudged(t *testing.T) {
 				to = fmt.Sprintf("%s://h%d.allowed.test/?n=%d", map[bool]string{true: "https", false: "http"}[r.TLS != nil], n, n+1)
 			}
 		}
-		status := 302
+		status := http.StatusFound
 		if r.URL.Path == "/303" {
-			status = 303
+			status = http.StatusSeeOther
 		}
 		http.Redirect(w, r, to, status)
 	}
@@ -244,7 +244,7 @@ func TestLocationCannotInjectHeaders(t *testing.T) {
 	w.http(func(w http.ResponseWriter, r *http.Request) {
 		seen = append(seen, r.RequestURI+" "+r.Header.Get("X-Injected"))
 		if r.URL.Path == "/" {
-			http.Redirect(w, r, "http://allowed.test/a%0d%0aX-Injected:%201", 302)
+			http.Redirect(w, r, "http://allowed.test/a%0d%0aX-Injected:%201", http.StatusFound)
 		}
 	})
 	_, e := w.run(allowed(), RunConfig{})

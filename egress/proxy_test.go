@@ -122,6 +122,8 @@ func TestFailuresOfTheNetworkHaveTheirOwnReasons(t *testing.T) {
 	}
 }
 
+// TestEndpointWithoutRunDeniesAll: TEN-003. Such an endpoint is the proxy of
+// the browser process itself, so that whatever forgets its context's fails.
 func TestEndpointWithoutRunDeniesAll(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.http(func(http.ResponseWriter, *http.Request) {})
