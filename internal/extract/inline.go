@@ -111,10 +111,11 @@ func isSpan(l string) bool {
 	return strings.Contains(l[n:], l[:n])
 }
 
-// codeSpan wraps s so that no backtick in it ends the span.
+// codeSpan marks inline code, with a fence that no backtick in it ends. A name
+// or a number reads the same without marks, and costs less.
 func codeSpan(s string) string {
-	if s = strings.TrimSpace(s); s == "" {
-		return ""
+	if s = strings.TrimSpace(s); !strings.ContainsAny(s, " *_<>[]|\\`~#$") {
+		return s
 	}
 	ticks := strings.Repeat("`", longestRun(s, '`')+1)
 	if s[0] == '`' || s[len(s)-1] == '`' {

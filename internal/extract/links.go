@@ -2,10 +2,11 @@ package extract
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/publicsuffix"
 )
 
@@ -15,43 +16,87 @@ type Link struct {
 	URL  string // absolute, http or https
 }
 
+// urls writes paths as Chromium does: with ^ and | escaped.
+var urls = url.NewParser(url.WithPathPercentEncodeSet(url.PathPercentEncodeSet.Set('^', '|')))
+
 const maxLinkText = 200
 
 // Links returns the page's links, each target once: those of host's own site
 // first, otherwise in order. A link to a place on the page itself is left
 // out, since the page is being read anyway.
 func (d *Doc) Links(host string) []Link {
-	self, _, _ := strings.Cut(d.URL, "#")
-	at := map[string]int{}
-	var links []Link
-	d.root.walk(func(n *node) bool {
-		target := n.attr("href")
-		if !n.is("a") || !webURL(target) {
-			return true
-		}
-		key := target
-		if page, fragment, ok := strings.Cut(target, "#"); ok && !route(fragment) {
-			if page == self {
-				return true
-			}
-			key = page
-		}
-		text := linkText(n)
-		if i, ok := at[key]; ok {
-			if len([]rune(links[i].Text)) < 3 && text != "" {
-				links[i].Text = text
-			}
-			return true
-		}
-		at[key] = len(links)
-		links = append(links, Link{text, key})
-		return true
-	})
+	c := linkCollector{at: map[string]int{}}
+	c.self, _, _ = strings.Cut(d.URL, "#")
+	c.collect(d.root)
 	site := siteOf(host)
-	slices.SortStableFunc(links, func(a, b Link) int {
+	slices.SortStableFunc(c.links, func(a, b Link) int {
 		return cmp.Compare(foreign(a.URL, site), foreign(b.URL, site))
 	})
-	return links
+	return c.links
+}
+
+type linkCollector struct {
+	self  string // the page, without a fragment
+	base  *url.Url
+	links []Link
+	at    map[string]int // index in links by target
+}
+
+func (c *linkCollector) collect(n *node) {
+	if base := n.attr("base"); base != "" { // the root of a document
+		outer := c.base
+		c.base, _ = urls.Parse(base)
+		defer func() { c.base = outer }()
+	}
+	if n.is("a") {
+		c.add(n)
+	}
+	for _, k := range n.kids {
+		c.collect(k)
+	}
+}
+
+func (c *linkCollector) add(n *node) {
+	target := c.resolve(n.attr("href"))
+	if target == "" {
+		return
+	}
+	if page, fragment, ok := strings.Cut(target, "#"); ok && !route(fragment) {
+		if page == c.self {
+			return
+		}
+		target = page
+	}
+	text := linkText(n)
+	if i, ok := c.at[target]; ok {
+		if utf8.RuneCountInString(c.links[i].Text) < 3 && text != "" {
+			c.links[i].Text = text
+		}
+		return
+	}
+	c.at[target] = len(c.links)
+	c.links = append(c.links, Link{text, target})
+}
+
+// maxURL is the most characters of a URL that is offered.
+const maxURL = 2048
+
+// resolve makes a link absolute as the browser would; "" if it does not lead
+// to the web.
+func (c *linkCollector) resolve(href string) string {
+	if href == "" || c.base == nil || len(href) > maxURL {
+		return ""
+	}
+	u, err := c.base.Parse(href)
+	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" {
+		return ""
+	}
+	u.SetUsername("")
+	u.SetPassword("")
+	if s := u.Href(false); len(s) <= maxURL && webURL(s) {
+		return s
+	}
+	return ""
 }
 
 // webURL reports that s is a URL as a browser writes it: printable ASCII.
@@ -97,8 +142,12 @@ func siteOf(host string) string {
 }
 
 func foreign(target, site string) int {
-	u, err := url.Parse(target)
-	if err == nil && siteOf(u.Hostname()) == site {
+	_, rest, _ := strings.Cut(target, "://")
+	end := strings.IndexAny(rest, ":/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	if siteOf(rest[:end]) == site {
 		return 0
 	}
 	return 1

@@ -7,16 +7,16 @@ import (
 )
 
 func TestLinks(t *testing.T) {
-	d := parse(t, "=url https://www.shop.example/list?p=1#top",
+	d := parse(t, "=url https://www.shop.example/list?p=1#top", "=base https://www.shop.example/list?p=1",
 		"(a\thref=https://other.example/x", "TElsewhere", ">",
-		"(a\thref=https://www.shop.example/a#reviews", "T1", ">",
+		"(a\thref=a#reviews", "T1", ">",
 		"(a\thref=https://www.shop.example/a", "TThe  first ", "(code", "Tthing", ">", ">",
 		"(a\thref=https://cdn.shop.example/b", "IA picture", ">",
-		"(a\thref=https://www.shop.example/list?p=1#top", "TTop", ">",
+		"(a\thref=#top", "TTop", ">",
 		"(a\thref=https://www.shop.example/list?p=1#/cart", "TCart", ">",
 		"(a\thref=javascript:alert(1)", "TNo", ">",
 		"(a", "TNo target", ">",
-		"<a\thref=https://www.shop.example/card", "<h2", "TCard", ">", "<p", "Ttext", ">", ">",
+		"<a\thref=//www.shop.example/x/../card", "<h2", "TCard", ">", "<p", "Ttext", ">", ">",
 		"(a\thref=https://www.shop.example/card", "TAgain", ">",
 		"(a\thref=https://www.shop.example/empty", "T ", ">")
 	want := []Link{

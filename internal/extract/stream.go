@@ -15,7 +15,7 @@ import (
 // with the integers hidden, unrendered, blocks, finished, nodes, frames, busy,
 // cut, width and height. Then:
 //
-//	=title …    =url …    =lang …    about the document
+//	=title …  =url …  =base …  =lang …   about the document
 //	<name TAB key=value …            opens a block
 //	(name TAB key=value …            opens an inline element
 //	>                                closes the last one opened
@@ -148,6 +148,8 @@ func (p *parser) property(s string) {
 		p.doc.Title = Line(value, 300)
 	case "url":
 		p.doc.URL = Line(value, 2048)
+	case "base":
+		p.doc.root.attrs = []attr{{"base", value}}
 	case "lang":
 		p.doc.Lang = Line(value, 35)
 	}

@@ -5,7 +5,7 @@
 // named "nextSibling" shadows its own accessors, in isolated worlds too. The
 // accessors below come from the prototypes, which a page cannot reach.
 const getter = (proto, name) => Object.getOwnPropertyDescriptor(proto.prototype, name).get;
-const nodeType = getter(Node, 'nodeType'), parentNode = getter(Node, 'parentNode'), charData = getter(CharacterData, 'data');
+const nodeType = getter(Node, 'nodeType'), parentNode = getter(Node, 'parentNode'), charData = getter(CharacterData, 'data'), baseURI = getter(Node, 'baseURI');
 const firstChild = getter(Node, 'firstChild'), nextSibling = getter(Node, 'nextSibling');
 const lastChild = getter(Node, 'lastChild'), previousSibling = getter(Node, 'previousSibling');
 const { contains, compareDocumentPosition } = Node.prototype;

@@ -2,6 +2,7 @@
 // see of it as lines. stream.go documents the format and reads it.
 
 const NODES = 300000, CHARS = 4000000, DEPTH = 1000; // beyond these the walk ends, and the header says so
+const URL_CHARS = 2049; // one more than a URL may have
 const LABEL = 300; // characters of an image's alternative text: nobody sees it while the image shows
 
 const set = words => new Set(words.split(' '));
@@ -163,14 +164,15 @@ const emit = (n, data, p, b) => {
   flush();
   inStretch = false;
   let kind = 'T';
-  if (/^\s|\s$|[\n\t\r]|  /.test(data)) {
+  const plain = !/[\n\t\r\f\\]|  |^ | $/.test(data);
+  if (!plain) {
     const white = preserves(p);
     if (white === 'preserve' || white === 'break-spaces') kind = 'P';
     else data = white === 'preserve-breaks' ? data.replace(/[ \t\f]*\n[ \t\f]*/g, '\n') : squeeze(data);
   }
   if (last && !spaced && kind === 'T' && data[0] !== ' ' && !/^[.,;:!?)\]}%»”’]/.test(data) && gap(last, n, lastBox, b)) data = ' ' + data;
   runs.push({ line: out.length, data, p, l: b.left, t: b.top, r: b.right, b: b.bottom });
-  write(kind + escape(data));
+  write(kind + (plain ? data : escape(data)));
   flow = true, spaced = data[data.length - 1] === ' ', atomic = false, last = n, lastBox = b;
 };
 
@@ -199,7 +201,7 @@ const openLine = (el, tag, cs, block) => {
   if (role && ROLES.has(role)) line += field('role', role);
   if (attr(el, 'aria-expanded') === 'false') line += field('closed', 1);
   switch (keep && tag) {
-    case 'a': line += field('href', target(el)); break;
+    case 'a': line += field('href', attr(el, 'href').slice(0, URL_CHARS)); break;
     case 'ol': line += field('start', attr(el, 'start')) + field('reversed', hasAttribute.call(el, 'reversed') && 1) + field('style', cs.listStyleType); break;
     case 'li': line += field('value', attr(el, 'value')); break;
     case 'td': case 'th': line += field('cols', attr(el, 'colspan')) + field('rows', attr(el, 'rowspan')); break;
@@ -207,16 +209,6 @@ const openLine = (el, tag, cs, block) => {
     case 'details': line += field('closed', !hasAttribute.call(el, 'open') && 1); break;
   }
   return line;
-};
-
-let href = null;
-
-// target is where a link leads, if to the web.
-const target = el => {
-  if (!hasAttribute.call(el, 'href') || !(el instanceof HTMLAnchorElement)) return '';
-  href ??= getter(HTMLAnchorElement, 'href');
-  const url = href.call(el);
-  return /^https?:/.test(url) && url.length <= 2048 ? url : '';
 };
 
 // language is the programming language that el, or the box around a pre, names.
@@ -258,7 +250,7 @@ const visit = (el, up, st) => {
   if (++nodes > NODES || depth > DEPTH) cut = true;
   if (cut) return;
   const tag = localName.call(el);
-  if (SKIP.has(tag)) return;
+  if (SKIP.has(tag) || tag === 'img' && !attr(el, 'alt')) return;
   const cs = styleOf(el), display = cs.display;
   if (display === 'none') return hideTree(el);
   if (tag === 'br') return lineBreak();
@@ -392,5 +384,5 @@ uncover();
 const busy = querySelector.call(document, 'body[aria-busy=true],main[aria-busy=true],[role=main][aria-busy=true]') !== null;
 const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}\tblocks=${stretches}\tfinished=${finished}\tnodes=${nodes}` +
   `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\twidth=${viewWidth}\theight=${viewHeight}`,
-  '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=lang ' + escape(attr(rootElement, 'lang'))];
+  '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang'))];
 return head.concat(out).join('\n');
