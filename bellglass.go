@@ -18,6 +18,8 @@
 // Status says what to do next and whose Reason says why.
 package bellglass
 
+//go:generate go run ./internal/docs
+
 import (
 	"context"
 	"errors"

@@ -1,6 +1,9 @@
 package bellglass
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -105,4 +108,25 @@ func StatusOf(r Reason) Status {
 		return k.status
 	}
 	return StatusError
+}
+
+// ReasonInfo is a reason with what comes with it.
+type ReasonInfo struct {
+	Reason Reason
+	Status Status
+	Hint   string
+}
+
+// Reasons returns every reason that a result can carry, by status, then by
+// name.
+func Reasons() []ReasonInfo {
+	order := []Status{StatusRejected, StatusBusy, StatusTimeout, StatusError}
+	all := make([]ReasonInfo, 0, len(reasons))
+	for r, k := range reasons {
+		all = append(all, ReasonInfo{r, k.status, k.hint})
+	}
+	slices.SortFunc(all, func(a, b ReasonInfo) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Status), slices.Index(order, b.Status)), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
 }

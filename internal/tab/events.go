@@ -118,7 +118,18 @@ func (t *Tab) listenPage(s *cdp.Session) {
 		return
 	}
 	cdp.On(s, page.DomContentEventFired, func(*page.EventDomContentEventFired) {
-		t.update(func(v *visit, now time.Time) { v.doc.dcl = now })
+		var again *emulation.SetVirtualTimePolicyParams
+		t.update(func(v *visit, now time.Time) {
+			v.doc.dcl = now
+			if fs := t.sessions[s]; fs != nil && !v.nudged.IsZero() {
+				fs.expired = false // what ran out was a nudge
+				b := t.budget(v, true)
+				again = &b
+			}
+		})
+		if again != nil {
+			setPolicy(s, *again)
+		}
 	})
 	cdp.On(s, page.LoadEventFired, func(*page.EventLoadEventFired) {
 		t.update(func(v *visit, now time.Time) { v.doc.load = now })

@@ -102,10 +102,14 @@ func (h *Host) downloadWillBegin(ev *browser.EventDownloadWillBegin) {
 	}
 }
 
-// closeTarget ends a target that must not run. It is paused and has run
-// nothing.
-func (h *Host) closeTarget(id target.ID) {
-	cdp.Go(h.conn.Browser, target.CloseTarget, target.CloseTargetParams{TargetID: id})
+// discard ends a page that must not run: a popup, or one rendered ahead. It is
+// paused and has run nothing. Resuming it, with every request of it refused,
+// is needed: a page that is closed while paused keeps the one that opened it
+// waiting for ever (measured on 156).
+func (h *Host) discard(s *cdp.Session) {
+	refuseRequests(s)
+	cdp.Go(h.conn.Browser, target.CloseTarget, target.CloseTargetParams{TargetID: s.TargetID})
+	resume(s)
 }
 
 func resume(s *cdp.Session) {
@@ -118,14 +122,14 @@ func autoAttach(s *cdp.Session) cdp.Pending[cdpt.Empty] {
 	})
 }
 
-// refuseServiceWorker lets a service worker come up far enough to be refused
-// its own script, so that the page's register() is rejected as if the network
-// had failed. Closing the paused target instead leaves that promise pending
-// for ever, and with it each page that awaits it (measured on 156).
-func refuseServiceWorker(s *cdp.Session) {
+// refuseRequests lets no request of a target out. A service worker comes up
+// far enough to be refused its own script, so that the page's register() is
+// rejected as if the network had failed; closing the paused target instead
+// leaves that promise pending for ever, and with it each page that awaits it
+// (measured on 156).
+func refuseRequests(s *cdp.Session) {
 	cdp.On(s, fetch.RequestPaused, func(ev *fetch.EventRequestPaused) {
 		cdp.Go(s, fetch.FailRequest, fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonBlockedByClient})
 	})
 	cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*"}}})
-	resume(s)
 }

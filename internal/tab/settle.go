@@ -38,6 +38,10 @@ const (
 	thinStall = 1500 * time.Millisecond
 	// streamGrace is the same for a page that waits only for event streams.
 	streamGrace = 40 * time.Millisecond
+	// nudge is the virtual time given to a parser that could go on while other
+	// requests are in flight: its going on is a task of the page's time, which
+	// stands still for them.
+	nudge = 100 * time.Millisecond
 	// stuck is the silence after which a page whose parser waits is helped by
 	// cutting what hangs.
 	stuck = 4 * time.Second
@@ -59,6 +63,7 @@ const (
 	actArm                   // give every frame a new budget
 	actGoOn                  // hanging requests no longer stop the page's time
 	actProbe                 // hanging requests: look whether the text is there
+	actNudge                 // let the page's time run a little, for the parser's sake
 	actUnstick               // cut what hangs: the parser waits for it
 	actFail                  // visit.fatal or a crash
 )
@@ -84,7 +89,7 @@ func (t *Tab) decide(now time.Time) (action, time.Time) {
 	case v.doc.unreachable != "":
 		return actRead, now
 	}
-	if v.doc.dcl.IsZero() {
+	if v.doc.dcl.IsZero() { // waitFor there: the deadline ends it
 		return t.decideParsing(v, now, deadline)
 	}
 	limit := earlier(v.limit(), deadline)
@@ -118,19 +123,28 @@ func waitFor(now, deadline time.Time) (action, time.Time) {
 // decideParsing: a document is there, but its parser has not come to the end.
 func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Time) {
 	n, _, last := v.waiting()
-	if n > 0 && v.req.Unstick != nil {
-		due := last.Add(stuck)
-		if next := v.unstuck.Add(stuck); next.After(due) {
-			due = next
-		}
-		if !now.Before(due) {
+	if n == 0 && v.doc.whole && t.sessions[t.main].expired {
+		// A script that leaves for an app's scheme stops the parser, and no
+		// event tells of its end.
+		v.doc.dcl = now
+		return actArm, now
+	}
+	if n == 0 || !now.Before(deadline) {
+		return waitFor(now, deadline)
+	}
+	due := later(last, v.nudged).Add(stall)
+	if v.unblocked || !now.Before(due) {
+		v.unblocked, v.nudged = false, now
+		return actNudge, now
+	}
+	if v.req.Unstick != nil {
+		cut := later(last, v.unstuck).Add(stuck)
+		if !now.Before(cut) {
+			v.unstuck = now
 			return actUnstick, now
 		}
-		if due.Before(deadline) {
-			return actWait, due
-		}
 	}
-	return waitFor(now, deadline)
+	return waitFor(now, earlier(due, deadline))
 }
 
 // decideRunning: some frame's virtual time has not run out.
@@ -193,6 +207,13 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // settle returns when the page is worth reading, or cannot become so.
 func (t *Tab) settle(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
@@ -205,9 +226,6 @@ func (t *Tab) settle(ctx context.Context) error {
 		err := v.fatal
 		if err == nil && t.crashed {
 			err = ErrCrashed
-		}
-		if act == actUnstick {
-			v.unstuck = now
 		}
 		t.mu.Unlock()
 
@@ -227,6 +245,9 @@ func (t *Tab) settle(ctx context.Context) error {
 			until = earlier(until, now.Add(stall))
 		case actGoOn:
 			t.goOn()
+			continue
+		case actNudge:
+			setPolicy(t.main, policyParams(emulation.VirtualTimePolicyAdvance, nudge))
 			continue
 		case actUnstick:
 			v.req.Unstick(stuck)
@@ -280,8 +301,12 @@ func (t *Tab) budget(v *visit, isMain bool) emulation.SetVirtualTimePolicyParams
 	if isMain && v.reloads > 0 {
 		d = reloadBudget
 	}
+	return policyParams(v.policy, d)
+}
+
+func policyParams(p emulation.VirtualTimePolicy, d time.Duration) emulation.SetVirtualTimePolicyParams {
 	ms := float64(d.Milliseconds())
-	return emulation.SetVirtualTimePolicyParams{Policy: v.policy, Budget: &ms, MaxVirtualTimeTaskStarvationCount: starvation}
+	return emulation.SetVirtualTimePolicyParams{Policy: p, Budget: &ms, MaxVirtualTimeTaskStarvationCount: starvation}
 }
 
 func setPolicy(s *cdp.Session, p emulation.SetVirtualTimePolicyParams) {

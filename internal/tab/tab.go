@@ -162,7 +162,7 @@ func (t *Tab) attached(s *cdp.Session, info *target.Info) {
 		}
 		t.mu.Unlock()
 		if !first { // a popup, or a prerendered page
-			t.host.closeTarget(s.TargetID)
+			t.host.discard(s)
 			return
 		}
 		t.begin(s)
@@ -170,7 +170,8 @@ func (t *Tab) attached(s *cdp.Session, info *target.Info) {
 	case "iframe":
 		t.beginFrame(s)
 	case "service_worker":
-		refuseServiceWorker(s)
+		refuseRequests(s)
+		resume(s)
 	default: // dedicated and shared workers, worklets
 		t.mu.Lock()
 		t.workers++

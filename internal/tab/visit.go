@@ -42,6 +42,8 @@ type visit struct {
 	newFrames bool // frames came since the last budget
 	grace     time.Time
 	graced    bool
+	unblocked bool      // a script or style sheet came that the parser may have waited for
+	nudged    time.Time // when the parser was last helped
 	unstuck   time.Time
 
 	pending map[network.RequestID]*request
@@ -64,6 +66,7 @@ type document struct {
 	mime        string
 	unreachable string // set on the browser's own error page
 	committed   time.Time
+	whole       bool      // its bytes have all come
 	dcl, load   time.Time // zero until they happened
 }
 
@@ -109,7 +112,8 @@ func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 	}
 	v.policy = emulation.VirtualTimePolicyPauseIfNetworkFetchesPending
 	v.rounds, v.newFrames, v.graced, v.grace = 0, false, false, time.Time{}
-	v.leaving, v.asked, v.unstuck = "", time.Time{}, time.Time{}
+	v.leaving, v.asked = "", time.Time{}
+	v.unblocked, v.nudged, v.unstuck = false, time.Time{}, time.Time{}
 	// What the last document still had in flight no longer matters.
 	for id := range v.pending {
 		if id != v.doc.loader {
@@ -133,7 +137,7 @@ func (v *visit) main() *navigation {
 }
 
 func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
-	if mainFrame && ev.Type == network.ResourceTypeDocument {
+	if mainFrame && ev.Type == network.ResourceTypeDocument && isHTTP(ev.Request.URL) {
 		n := v.navs[ev.RequestID]
 		if n == nil {
 			if len(v.navs) >= maxTracked {
@@ -194,6 +198,15 @@ func (v *visit) finished(id network.RequestID, failed string) {
 		n.failed = failed
 		if id == v.leaving && failed != "" {
 			v.leaving = ""
+		}
+	}
+	if id == v.doc.loader {
+		v.doc.whole = true
+	}
+	if p := v.pending[id]; p != nil && v.doc.dcl.IsZero() && v.committed > 0 {
+		switch p.typ {
+		case network.ResourceTypeScript, network.ResourceTypeStylesheet:
+			v.unblocked = true
 		}
 	}
 	delete(v.pending, id)

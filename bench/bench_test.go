@@ -1,0 +1,263 @@
+// Package bench measures a read beside the least that it could cost, in one
+// run on one browser binary. It holds only benchmarks.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/cdp"
+	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// The four pages on which reading is measured.
+var pages = []struct{ name, path string }{
+	{"tiny", "/tiny"},
+	{"late", "/late?ms=50"}, // the floor is too early for its text
+	{"cards100", testweb.Cards(100)},
+	{"cards1000", testweb.Cards(1000)},
+}
+
+var who = bellglass.Principal{Tenant: "bench", Run: "bench"}
+
+// floor is raw CDP: one context that is open already, through the same kind of
+// proxy; navigate, wait for the load event, run the walker.
+type floor struct {
+	proc   *chrome.Process
+	proxy  *egress.Proxy
+	page   *cdp.Session
+	loaded chan struct{}
+}
+
+func newFloor(b *testing.B, web *testweb.Web) *floor {
+	b.Helper()
+	ctx := b.Context()
+	f := &floor{loaded: make(chan struct{}, 16)}
+	f.proxy = egress.NewProxy(&egress.Gate{Resolve: web.Resolve, Dial: web.Dial}, egress.Options{})
+	own, err := f.proxy.Listen()
+	check(b, err)
+	end, err := f.proxy.Listen()
+	check(b, err)
+	rules, err := policy.Compile(policy.Config{Mode: policy.ModePublic, AllowInsecureHTTP: true})
+	check(b, err)
+	end.Assign(egress.NewRun(egress.RunConfig{Tenant: "bench", ID: "floor", Rules: rules, MaxRequests: -1}))
+	bin, err := chrome.Find(chrome.FindOptions{})
+	check(b, err)
+	attached := make(chan *cdp.Session, 4)
+	f.proc, err = chrome.Start(ctx, chrome.Options{Binary: bin, Proxy: own.Addr().String(),
+		OnAttach: func(_, s *cdp.Session, _ *target.EventAttachedToTarget) { attached <- s }})
+	check(b, err)
+	b.Cleanup(func() { f.proc.Close(); f.proxy.Close() })
+	yes := true
+	_, err = cdpt.Call(ctx, f.proc.Browser, target.SetAutoAttach, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes})
+	check(b, err)
+	c, err := cdpt.Call(ctx, f.proc.Browser, target.CreateBrowserContext, target.CreateBrowserContextParams{
+		ProxyServer: "http://" + end.Addr().String(), ProxyBypassList: "<-loopback>"})
+	check(b, err)
+	made, err := cdpt.Call(ctx, f.proc.Browser, target.CreateTarget, target.CreateTargetParams{
+		URL: "about:blank", BrowserContextID: c.BrowserContextID, Width: 1280, Height: 800})
+	check(b, err)
+	for f.page == nil {
+		if s := <-attached; s.TargetID == made.TargetID {
+			f.page = s
+		}
+	}
+	cdp.On(f.page, page.LoadEventFired, func(*page.EventLoadEventFired) { f.loaded <- struct{}{} })
+	_, err = cdpt.Call(ctx, f.page, page.Enable, page.EnableParams{})
+	check(b, err)
+	return f
+}
+
+var walker = extract.Script(extract.ScriptOptions{})
+
+// read returns how long one pass took.
+func (f *floor) read(b *testing.B, url string) time.Duration {
+	start := time.Now()
+	_, err := cdpt.Call(b.Context(), f.page, page.Navigate, page.NavigateParams{URL: url})
+	check(b, err)
+	<-f.loaded
+	r, err := cdpt.Call(b.Context(), f.page, runtime.Evaluate, runtime.EvaluateParams{Expression: walker})
+	check(b, err)
+	if r.ExceptionDetails != nil {
+		b.Fatal(r.ExceptionDetails.Text)
+	}
+	return time.Since(start)
+}
+
+func check(b *testing.B, err error) {
+	if err != nil {
+		b.Helper()
+		b.Fatal(err)
+	}
+}
+
+func newWeb(b *testing.B) *testweb.Web {
+	web := testweb.New(b)
+	web.Handle("site.test", testweb.Site())
+	return web
+}
+
+func newBrowser(b *testing.B, web *testweb.Web) *bellglass.Browser {
+	br, err := bellglass.New(bellglass.Options{Resolve: web.Resolve, UnsafeDial: web.Dial})
+	check(b, err)
+	b.Cleanup(func() { br.Close() })
+	check(b, br.Start(b.Context()))
+	return br
+}
+
+// BenchmarkBrowse alternates the floor and a whole Browse (fresh context,
+// settled, complete text) on each page and reports the medians and their
+// ratio. Between reads the pool gets time to prepare the next blank page, as
+// it has with a caller that thinks; BenchmarkBusy is without it.
+func BenchmarkBrowse(b *testing.B) {
+	web := newWeb(b)
+	raw, br := newFloor(b, web), newBrowser(b, web)
+	for _, p := range pages {
+		b.Run(p.name, func(b *testing.B) {
+			url := "http://site.test" + p.path
+			var floors, ours []time.Duration
+			for b.Loop() {
+				time.Sleep(150 * time.Millisecond)
+				one := func() { floors = append(floors, raw.read(b, url)) }
+				two := func() { ours = append(ours, browse(b, br, url, p.name)) }
+				if len(ours)%2 == 0 {
+					one, two = two, one
+				}
+				one()
+				two()
+			}
+			f, o := median(floors), median(ours)
+			b.ReportMetric(0, "ns/op") // it holds the pauses
+			b.ReportMetric(f, "floor-ms")
+			b.ReportMetric(o, "browse-ms")
+			b.ReportMetric(o/f, "ratio")
+		})
+	}
+}
+
+func browse(b *testing.B, br *bellglass.Browser, url, name string) time.Duration {
+	start := time.Now()
+	res, err := br.Browse(b.Context(), bellglass.Request{Principal: who, URL: url})
+	took := time.Since(start)
+	check(b, err)
+	if res.Status != bellglass.StatusOK {
+		b.Fatalf("%s: %s %v", url, res.Reason, res.Err)
+	}
+	if name == "late" && !strings.Contains(res.Text, testweb.LateText) {
+		b.Fatalf("%s: read too early: %q", url, res.Text)
+	}
+	return took
+}
+
+// BenchmarkBusy reads pages one after the other without a pause, with one and
+// with four callers.
+func BenchmarkBusy(b *testing.B) {
+	web := newWeb(b)
+	br := newBrowser(b, web)
+	for _, p := range pages {
+		for _, callers := range []int{1, 4} {
+			b.Run(fmt.Sprintf("%s/callers=%d", p.name, callers), func(b *testing.B) {
+				b.SetParallelism(callers)
+				slots := make(chan struct{}, callers)
+				done := make(chan error, callers)
+				for b.Loop() {
+					slots <- struct{}{}
+					go func() {
+						res, err := br.Browse(context.Background(), bellglass.Request{Principal: who, URL: "http://site.test" + p.path})
+						if err == nil && res.Status != bellglass.StatusOK {
+							err = fmt.Errorf("%s: %w", res.Reason, res.Err)
+						}
+						<-slots
+						select {
+						case done <- err:
+						default:
+						}
+					}()
+				}
+				for range callers {
+					slots <- struct{}{}
+				}
+				close(done)
+				for err := range done {
+					check(b, err)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
+			})
+		}
+	}
+}
+
+// BenchmarkMemory reports the memory of the browser with two warm pages, in
+// MB: the sum of all its processes' resident and proportional set sizes.
+func BenchmarkMemory(b *testing.B) {
+	web := newWeb(b)
+	br := newBrowser(b, web)
+	for b.Loop() {
+		browse(b, br, "http://site.test/tiny", "tiny")
+	}
+	time.Sleep(500 * time.Millisecond)
+	rss, pss := memory(b)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(rss, "RSS-MB")
+	b.ReportMetric(pss, "PSS-MB")
+}
+
+// memory sums the set sizes of our own descendants.
+func memory(b *testing.B) (rss, pss float64) {
+	pids := []int{os.Getpid()}
+	for i := 0; i < len(pids); i++ {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
+		for _, t := range tasks {
+			kids, _ := os.ReadFile(t)
+			for _, k := range strings.Fields(string(kids)) {
+				n, _ := strconv.Atoi(k)
+				pids = append(pids, n)
+			}
+		}
+	}
+	for _, pid := range pids[1:] {
+		roll, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			continue // gone, or no Linux
+		}
+		for line := range strings.Lines(string(roll)) {
+			f := strings.Fields(line)
+			if len(f) < 2 {
+				continue
+			}
+			kb, _ := strconv.ParseFloat(f[1], 64)
+			switch f[0] {
+			case "Rss:":
+				rss += kb / 1024
+			case "Pss:":
+				pss += kb / 1024
+			}
+		}
+	}
+	if rss == 0 {
+		b.Skip("no /proc/PID/smaps_rollup here")
+	}
+	return rss, pss
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2].Microseconds()) / 1000
+}

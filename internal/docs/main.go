@@ -1,0 +1,86 @@
+// Command docs writes the generated part of the documentation, docs/tools.md,
+// from the tools and the reasons as the code has them.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/tools"
+)
+
+func main() {
+	if err := os.WriteFile("docs/tools.md", []byte(page()), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		os.Exit(1)
+	}
+}
+
+func page() string {
+	var b strings.Builder
+	b.WriteString("<!-- Generated from the code by go generate. -->\n# Tools\n\n" +
+		"What a model sees. Every call returns a structured result; no page, browser or network failure is an error of the protocol.\n\n")
+	for _, t := range tools.Read(nil) {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| parameter | type | |\n|---|---|---|\n", t.Name, t.Description)
+		var schema struct {
+			Properties map[string]struct{ Type, Description string }
+			Required   []string
+		}
+		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
+			panic("docs: schema of " + t.Name + ": " + err.Error()) // our own constant
+		}
+		names := make([]string, 0, len(schema.Properties))
+		for n := range schema.Properties {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		for _, n := range names {
+			p := schema.Properties[n]
+			required := ""
+			if slices.Contains(schema.Required, n) {
+				required = " (required)"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", n, p.Type, p.Description, required)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(form)
+	b.WriteString("## Reasons\n\nThe same word stands in results, logs and metrics.\n\n| status | reason | hint |\n|---|---|---|\n")
+	for _, r := range bellglass.Reasons() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.Status, r.Reason, r.Hint)
+	}
+	b.WriteString("\n## Instruction\n\nSent to the model by the MCP server, with the seal level; exported as `bellglass.Instruction`:\n\n> " + bellglass.Instruction + "\n")
+	return b.String()
+}
+
+const form = `## The form of a result
+
+One text: "key: value" lines, then the page's text between two lines that carry a nonce, fresh for every result, so that no page can end it:
+
+    status: ok
+    final_url: https://example.com/prices
+    http_status: 200
+    content_type: text/html
+    title: "Prices"
+    truncated: true
+    next_offset: 12000
+    hidden_chars: 214
+    hidden_blocks: 3
+    rendered: true
+    blocked_requests: 2 (10.0.0.5 2 address_not_public)
+    total_chars: 30112
+    untrusted_page_text 5f0c92ab:
+    …
+    end 5f0c92ab
+
+A key whose value says nothing (zero, empty, false) is left out. The structured content holds the same keys without page text. ` + "`isError`" + ` is true if status is not ok.
+
+- hidden_chars, hidden_blocks: text left out because nobody could see it
+- blocked_requests: what the page asked for and may not reach, by host; images, media and fonts that reading drops are not counted
+- rendered: the page's scripts ran in a browser
+
+`

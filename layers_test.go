@@ -1,0 +1,116 @@
+package bellglass_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bellglass/bellglass"
+
+// layers is the architecture: what each package may import of ours. An arrow
+// that is not here is an error, and so is a package that is not here.
+var layers = map[string][]string{
+	"policy":           {},
+	"egress":           {"policy"},
+	"internal/cdp":     {},
+	"internal/pool":    {},
+	"internal/chrome":  {"internal/cdp"},
+	"internal/extract": {},
+	"internal/tab":     {"internal/cdp", "internal/extract"},
+	"":                 {"policy", "egress", "internal/chrome", "internal/extract", "internal/pool", "internal/tab"},
+	"tools":            {""},
+	"mcpserver":        {"", "tools"},
+	"internal/demo":    {},
+	"internal/doctor":  {"", "internal/chrome", "internal/demo"},
+	"internal/docs":    {"", "tools"},
+	"cmd/bellglass":    {"", "policy", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor"},
+
+	// For tests and benchmarks only; no package above may import these.
+	"internal/testweb":        {"internal/testweb/wire"},
+	"internal/testweb/wire":   {},
+	"internal/testweb/netlab": {"internal/testweb/wire"},
+	"bench":                   {},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T, args ...string) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Deps"}, args...)...).Output()
+	if err != nil {
+		var e *exec.ExitError
+		if errors.As(err, &e) {
+			t.Fatalf("go list: %s", e.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func short(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, module)
+	return strings.TrimPrefix(rest, "/"), ok
+}
+
+func TestLayers(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range list(t, "./...") {
+		name, _ := short(p.ImportPath)
+		seen[name] = true
+		may, known := layers[name]
+		if !known {
+			t.Errorf("package %q is not in the table", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if dep, ours := short(imp); ours && !slices.Contains(may, dep) {
+				t.Errorf("%q imports %q, which the table does not allow", name, dep)
+			}
+		}
+	}
+	for name := range layers {
+		if !seen[name] {
+			t.Errorf("the table names %q, which does not exist", name)
+		}
+	}
+}
+
+// TestOnlyMCPServerKnowsTheSDK keeps the MCP SDK, and the browser, out of what
+// must stay small and trusted.
+func TestOnlyMCPServerKnowsTheSDK(t *testing.T) {
+	const sdk = "github.com/modelcontextprotocol/"
+	for _, p := range list(t, "./...") {
+		name, _ := short(p.ImportPath)
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, sdk) && name != "mcpserver" {
+				t.Errorf("%q imports %s", name, imp)
+			}
+		}
+		if name != "egress" && name != "policy" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.HasPrefix(dep, sdk) || strings.Contains(dep, "cdproto") || strings.HasPrefix(dep, module+"/internal/") {
+				t.Errorf("%q links %s", name, dep)
+			}
+		}
+	}
+}
