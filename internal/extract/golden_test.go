@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "write the expected Markdown in testdata")
 
-// frameSeparator stands between the streams of a page and of its frames, in
+// frameSeparator, a line no stream holds, stands between the streams of a page and of its frames, in
 // the order of their numbers.
-const frameSeparator = "\n\x00\n"
+const frameSeparator = "\n~\n"
 
 // TestGolden renders the streams in testdata. X.stream is what the script
 // returned for X.html in Chromium, X.md what is made of it.
@@ -51,7 +51,12 @@ func readPage(t testing.TB, name string) *Doc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams := strings.Split(strings.TrimSuffix(string(b), "\n"), frameSeparator)
+	return graftAll(t, strings.Split(strings.TrimSuffix(string(b), "\n"), frameSeparator))
+}
+
+// graftAll parses the streams of a page and its frames, and puts them together.
+func graftAll(t testing.TB, streams []string) *Doc {
+	t.Helper()
 	var docs []*Doc
 	for i, s := range streams {
 		d, err := Parse(s)

@@ -6,7 +6,7 @@ const URL_CHARS = 2049; // one more than a URL may have
 const LABEL = 300; // characters of an image's alternative text: nobody sees it while the image shows
 
 const set = words => new Set(words.split(' '));
-const SKIP = set('script style template noscript textarea input select option optgroup datalist head meta link title base ' +
+const SKIP = set('script style template textarea input select option optgroup datalist head meta link title base ' +
   'audio video canvas map area rp col colgroup param source track progress meter noembed noframes ' +
   'desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient annotation annotation-xml');
 // The elements that mean something to a reader; others are a div or nothing.
@@ -62,7 +62,8 @@ const hide = (text, drawn) => {
 const hideTree = el => {
   const w = createTreeWalker.call(document, el, 4);
   for (let n; uncounted > 0 && (n = w.nextNode()); uncounted--) {
-    if (!SKIP.has(localName.call(parentNode.call(n)))) hide(charData.call(n), false);
+    const around = localName.call(parentNode.call(n));
+    if (around !== 'noscript' && !SKIP.has(around)) hide(charData.call(n), false);
   }
   if (!window.length) return;
   for (const e of selectAll.call(el, 'iframe,frame,object')) {
@@ -252,7 +253,7 @@ const visit = (el, up, st) => {
   const tag = localName.call(el);
   if (SKIP.has(tag) || tag === 'img' && !attr(el, 'alt')) return;
   const cs = styleOf(el), display = cs.display;
-  if (display === 'none') return hideTree(el);
+  if (display === 'none') return tag === 'noscript' ? undefined : hideTree(el);
   if (tag === 'br') return lineBreak();
   if (tag === 'hr') return flush(), write('-'), edge();
   const inline = display === 'inline' || display !== 'block' && INLINE.test(display);
