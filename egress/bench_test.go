@@ -41,8 +41,10 @@ func newLab(b testing.TB, serve func(net.Conn)) *lab {
 	})
 	l := &lab{server: ln.Addr()}
 	p := NewProxy(&Gate{
-		Resolve:  func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{addrAllowed}, nil },
-		Dial:     func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) { return net.Dial("tcp", l.server.String()) },
+		Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{addrAllowed}, nil },
+		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+			return net.Dial("tcp", l.server.String())
+		},
 		OwnAddrs: func() ([]netip.Addr, error) { return nil, nil },
 	}, Options{MaxClients: 1 << 20})
 	if l.e, err = p.Listen(); err != nil {

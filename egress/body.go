@@ -64,10 +64,10 @@ func (b *body) writeTo(u *upstream) error {
 		switch {
 		case err == io.EOF && b.chunked:
 			if err := skipTrailers(b.c.br); err != nil {
-				return err
+				return clientError(err)
 			}
 		case err == io.EOF && b.left > 0:
-			return io.ErrUnexpectedEOF
+			return errGone
 		case err == nil:
 			continue
 		case err != io.EOF:
@@ -81,12 +81,15 @@ func (b *body) writeTo(u *upstream) error {
 	}
 }
 
-// clientError turns whatever the decoder of chunks dislikes into a malformed
-// request; errors of the connection stay what they are.
+// clientError names the failure of reading a body: the client is gone, or has
+// sent what the decoder of chunks dislikes.
 func clientError(err error) error {
 	var ne net.Error
-	if errors.As(err, &ne) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+	switch {
+	case isBadHead(err):
 		return err
+	case errors.As(err, &ne), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return errGone
 	}
 	return bad("bad chunked body")
 }

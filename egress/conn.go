@@ -83,6 +83,10 @@ func (c *conn) serve() {
 
 // refuse records a decision against an attempt and answers it.
 func (a *attempt) refuse(err error) {
+	if l := a.c.lease; l != nil && l.ctx.Err() != nil {
+		a.abandon()
+		return
+	}
 	a.decide(err)
 	a.c.answer(err)
 	a.c.linger()

@@ -96,6 +96,15 @@ func (a *attempt) decide(err error) {
 	a.ev.Resolve, a.ev.Dial = 0, 0
 }
 
+// abandon records the end of an attempt that the client or the run let go
+// before there was a decision. It is no outcome: nobody waits for one.
+func (a *attempt) abandon() {
+	a.ev.Kind = EventDecision
+	a.ev.Class, a.ev.Resolve, a.ev.Dial = a.route.class, a.route.dns, a.route.dial
+	a.ev.Reason, a.ev.What = ReasonConnection, "client left"
+	a.emit()
+}
+
 // close records the end of an attempt that was connected. A nil error means
 // that it ended by itself; so does any error once the run has let go.
 func (a *attempt) close(err error, received, sent int64) {
@@ -113,6 +122,10 @@ func (a *attempt) report(err error) {
 	if run != nil && a.ev.Host != "" && (a.ev.Kind == EventDecision || a.ev.Reason != "") {
 		run.record(a.hp, Outcome{Reason: a.ev.Reason, What: a.ev.What, Class: a.ev.Class})
 	}
+	a.emit()
+}
+
+func (a *attempt) emit() {
 	if f := a.c.e.p.opts.OnEvent; f != nil {
 		a.ev.Time = time.Now()
 		a.ev.Duration = a.ev.Time.Sub(a.start)

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -28,10 +29,11 @@ func (c *conn) forward(h *head) bool {
 	up, resp, err := c.exchange(ctx, a, req)
 	if err != nil {
 		stop()
-		if ctx.Err() != nil {
-			err = &Error{Reason: ReasonConnection, What: "client left", Err: err}
+		if ctx.Err() != nil || errors.Is(err, errGone) {
+			a.abandon()
+		} else {
+			a.refuse(err)
 		}
-		a.refuse(err)
 		return false
 	}
 	a.decide(nil)
@@ -59,6 +61,13 @@ type request struct {
 	gateway bool   // it goes to the gateway
 }
 
+// methods are those that a browser sends to an http URL, and whether they are
+// safe in the sense of RFC 9110 section 9.2.1.
+var methods = map[string]bool{
+	"GET": true, "HEAD": true, "OPTIONS": true,
+	"POST": false, "PUT": false, "PATCH": false, "DELETE": false,
+}
+
 // judgeRequest decides about a plain http request, as far as that needs no
 // DNS, and rewrites its head.
 func (c *conn) judgeRequest(a *attempt, h *head) (*request, error) {
@@ -68,27 +77,22 @@ func (c *conn) judgeRequest(a *attempt, h *head) (*request, error) {
 		return nil, &badHead{status: http.StatusBadRequest, reason: reason, what: what}
 	}
 	a.at(t.host, t.port)
-	get := false
-	switch h.method {
-	case "GET", "HEAD", "OPTIONS":
-		get = h.bodyless()
-	case "POST", "PUT", "PATCH", "DELETE":
-		if run := c.run(); run != nil && run.cfg.ReadOnly {
-			return nil, &policy.Refusal{Reason: ReasonReadOnly, What: "method " + h.method}
-		}
-	default:
+	safe, known := methods[h.method]
+	if !known {
 		return nil, &badHead{status: http.StatusNotImplemented, what: "unknown method"}
 	}
 	if err := c.admit(a, false); err != nil {
 		return nil, err
 	}
 	switch {
+	case !safe && c.run().cfg.ReadOnly:
+		return nil, &policy.Refusal{Reason: ReasonReadOnly, What: "method " + h.method}
 	case !sameAuthority(h.host, t.host, t.port, 80):
 		return nil, bad("Host differs from the target")
 	case h.get("upgrade") != "":
 		return nil, &badHead{status: http.StatusNotImplemented, what: "upgrade outside a tunnel"}
 	}
-	r := &request{hp: a.hp, method: h.method, get: get, body: c.newBody(h)}
+	r := &request{hp: a.hp, method: h.method, get: safe && h.bodyless(), body: c.newBody(h)}
 	fields := cleanRequest(h, a.hp)
 	if c.gateway(a) != nil {
 		r.gateway = true

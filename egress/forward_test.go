@@ -143,6 +143,26 @@ func TestDeadKeptConnectionsAreReplaced(t *testing.T) {
 	}
 }
 
+// TestAnswersSurviveWhatTheClientStillSends: an answer must not be lost in the
+// reset that closing over unread bytes would send.
+func TestAnswersSurviveWhatTheClientStillSends(t *testing.T) {
+	w := newWorld(t, Options{})
+	_, e := w.run(allowed(), RunConfig{})
+	const size = 200 << 10
+	for range 10 {
+		c := raw(t, e)
+		fmt.Fprintf(c, "POST http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\nContent-Length: %d\r\n\r\n", size)
+		for range size / 1024 {
+			if _, err := c.Write(make([]byte, 1024)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if resp, _ := readAnswer(t, bufio.NewReader(c)); resp.StatusCode != 403 {
+			t.Errorf("got %s", resp.Status)
+		}
+	}
+}
+
 func TestMethodsAndBodies(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.http(func(w http.ResponseWriter, r *http.Request) {

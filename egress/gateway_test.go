@@ -189,6 +189,24 @@ func TestGatewayIdentityIsNotForTheAsking(t *testing.T) {
 	}
 }
 
+func TestGatewayWordsAreChecked(t *testing.T) {
+	for word, want := range map[string]policy.Reason{
+		"host_not_allowed":                   policy.ReasonHost,
+		"dns_failure":                        ReasonDNS,
+		"budget_exceeded":                    ReasonBudget,
+		"":                                   ReasonConnection,
+		"Host":                               ReasonConnection,
+		"a b":                                ReasonConnection,
+		"x\r\nSet-Cookie: a=1":               ReasonConnection,
+		strings.Repeat("very_", 10) + "long": ReasonConnection,
+	} {
+		resp := &http.Response{StatusCode: 403, Header: http.Header{ReasonHeader: {word}}}
+		if got, _ := reasonOf(gatewayError(resp)); got != want {
+			t.Errorf("%q: got %s, want %s", word, got, want)
+		}
+	}
+}
+
 func TestNewGatewayInsistsOnBothIdentities(t *testing.T) {
 	ca := newAuthority(t)
 	good := func() *tls.Config {

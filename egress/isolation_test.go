@@ -40,11 +40,14 @@ func TestTheListenerNamesTheRun(t *testing.T) {
 // TestNoConnectionIsSharedBetweenRuns: PRX-045.
 func TestNoConnectionIsSharedBetweenRuns(t *testing.T) {
 	w := newWorld(t, Options{})
-	var conns atomic.Int32
+	var conns, closed atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
+		switch state {
+		case http.StateNew:
 			conns.Add(1)
+		case http.StateClosed:
+			closed.Add(1)
 		}
 	}
 	s.Start()
@@ -54,6 +57,12 @@ func TestNoConnectionIsSharedBetweenRuns(t *testing.T) {
 	_, b := w.run(allowed(), RunConfig{Tenant: "b"})
 	for range 3 {
 		ask(t, a, getFrom("http://allowed.test/"))
+		settled(t, "the connection to be kept", func() bool {
+			pool := &a.lease.pool
+			pool.mu.Lock()
+			defer pool.mu.Unlock()
+			return pool.total == 1
+		})
 	}
 	if n := conns.Load(); n != 1 {
 		t.Errorf("control: %d connections for one run, want 1", n)
@@ -68,6 +77,7 @@ func TestNoConnectionIsSharedBetweenRuns(t *testing.T) {
 	if n := conns.Load(); n != 3 {
 		t.Errorf("%d connections for three runs, want 3", n)
 	}
+	settled(t, "the first run's connection to be closed", func() bool { return closed.Load() == 1 })
 }
 
 // TestOneRunCannotStarveAnother: TEN-007.

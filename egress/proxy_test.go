@@ -79,6 +79,9 @@ func TestPlainHTTP(t *testing.T) {
 	if body, _ := io.ReadAll(resp.Body); string(body) != "POST allowed.test /form chunked" {
 		t.Errorf("got %q", body)
 	}
+	if got := len(w.dials()); got != 2 {
+		t.Errorf("%d dials after a POST, want 2: it must not be sent twice, so it gets a new connection", got)
+	}
 }
 
 func TestRefusalsComeBeforeDNSAndAreCounted(t *testing.T) {

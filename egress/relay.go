@@ -30,8 +30,8 @@ type relay struct {
 	received, sent atomic.Int64
 	moved          atomic.Int64 // when bytes last moved, in nanoseconds since the epoch
 
-	once  sync.Once
-	cause error // why both connections were broken off; set once
+	noted, broken sync.Once
+	cause         error // why the tunnel broke off; set once
 }
 
 func newRelay(run *Run, client, up net.Conn) *relay {
@@ -56,6 +56,12 @@ func (t *relay) relay() error {
 	h := half{t: t, dst: t.up, src: t.client, run: &t.run.sent, own: &t.sent}
 	h.copy()
 	down.Wait()
+	if t.cause != nil { // by a half that left the end to the other
+		until := time.Now().Add(drainTime)
+		drain(t.client, until)
+		drain(t.up, until)
+		t.abort(nil)
+	}
 	return t.cause
 }
 
@@ -76,7 +82,10 @@ func (t *relay) put(dst net.Conn, b []byte, run, own *atomic.Int64) error {
 	n, err := dst.Write(b)
 	run.Add(int64(n))
 	own.Add(int64(n))
-	return err
+	if err != nil {
+		return t.failure(dst, err)
+	}
+	return nil
 }
 
 // limit returns the time at which the tunnel ends if nothing moves, and the
@@ -89,11 +98,17 @@ func (t *relay) limit() (time.Time, error) {
 	return t.end, exhausted("tunnel time")
 }
 
+// note keeps the first cause for the tunnel to break off: what follows from it
+// is none.
+func (t *relay) note(cause error) {
+	t.noted.Do(func() { t.cause = cause })
+}
+
 // abort breaks both connections off, so that neither side takes the end for a
-// regular one. The first cause is kept: what follows from it is none.
+// regular one.
 func (t *relay) abort(cause error) {
-	t.once.Do(func() {
-		t.cause = cause
+	t.note(cause)
+	t.broken.Do(func() {
 		reset(t.client)
 		reset(t.up)
 	})
@@ -113,6 +128,7 @@ type half struct {
 	dst, src net.Conn
 	run, own *atomic.Int64 // byte counts
 	source   source
+	dead     net.Conn // the one that broke off, if one has
 }
 
 // copy copies until the source has finished, and tells the destination so, or
@@ -157,11 +173,29 @@ func (h *half) copy() {
 			h.t.abort(limit)
 			return
 		default:
-			h.t.abort(err)
+			h.fail(err)
 			return
 		}
 	}
 }
+
+// fail ends a half in which a connection has broken off, or a limit was hit.
+func (h *half) fail(err error) {
+	switch h.dead {
+	case h.dst:
+		// What it said before may still be on its way: the other half
+		// reads it to the end, and then ends both.
+		h.t.note(err)
+		return
+	case h.src:
+		drain(h.dst, time.Now().Add(drainTime))
+	}
+	h.t.abort(err)
+}
+
+// drainTime is how long a peer may take to accept what was sent before the
+// other one broke off. A reset would overtake it.
+const drainTime = 5 * time.Second
 
 // finish tells the destination that no more will come.
 func (h *half) finish() {
@@ -183,21 +217,25 @@ func (h *half) move(deadline time.Time) (int64, error) {
 	if n > 0 {
 		h.dst.SetWriteDeadline(time.Now().Add(h.t.run.cfg.IdleTimeout))
 		if w, err := h.dst.Write(buf[:n]); err != nil {
-			return int64(w), h.broken(h.dst, err)
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				h.dead = h.dst
+			}
+			return int64(w), h.t.failure(h.dst, err)
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
-		err = h.broken(h.src, err)
+		h.dead = h.src
+		err = h.t.failure(h.src, err)
 	}
 	return int64(n), err
 }
 
-// broken names the failure of a read from or a write to c.
-func (h *half) broken(c net.Conn, err error) error {
+// failure names what happened to a read from or a write to c.
+func (t *relay) failure(c net.Conn, err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return exhausted("idle time") // the peer of c takes nothing
-	case c == h.t.up:
+	case c == t.up:
 		return &Error{Reason: ReasonConnection, What: "connection broken off", Err: err}
 	}
 	return errGone

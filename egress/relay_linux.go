@@ -93,9 +93,52 @@ func (h *half) splice(deadline time.Time) (int64, error) {
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, os.ErrDeadlineExceeded):
-		return n, errGone
+		h.dead = h.dst
+		if !h.source.alive() {
+			h.dead = h.src
+		}
+		return n, h.t.failure(h.dead, err)
 	case !time.Now().Before(stalled):
 		return n, exhausted("idle time")
 	}
 	return n, err
 }
+
+// alive reports whether more can come from the connection.
+func (s source) alive() bool {
+	alive := false
+	s.raw.Control(func(fd uintptr) { // fails only once it is closed
+		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		alive = n > 0 || err == unix.EAGAIN
+	})
+	return alive
+}
+
+// drain waits until the peer of c has acknowledged everything that was sent, or
+// never will.
+func drain(c net.Conn, until time.Time) {
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	for pause := time.Millisecond; time.Now().Before(until); pause = min(2*pause, 50*time.Millisecond) {
+		done := true
+		err := raw.Control(func(fd uintptr) {
+			queued, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+			info, ierr := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			done = err != nil || ierr != nil || queued == 0 || info.State == tcpClose
+		})
+		if err != nil || done {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// tcpClose is TCP_CLOSE of the kernel's include/net/tcp_states.h. A connection
+// that was reset is in that state, and its queue is never emptied.
+const tcpClose = 7

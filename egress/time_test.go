@@ -362,6 +362,46 @@ func TestDeadAddressesAreOvertaken(t *testing.T) {
 	})
 }
 
+// TestKeptConnectionsGrowOld: what was kept for half a minute is not used
+// again, since servers forget without saying so.
+func TestKeptConnectionsGrowOld(t *testing.T) {
+	onClock(t, Options{KeepAlive: time.Hour}, RunConfig{}, new(Gate), func(t *testing.T, c *clock) {
+		client := c.ln.dial()
+		br := bufio.NewReader(client)
+		conns := 0
+		go func() {
+			for server := range c.server {
+				conns++
+				go func() {
+					in := bufio.NewReader(server)
+					for {
+						if _, err := http.ReadRequest(in); err != nil {
+							return
+						}
+						io.WriteString(server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					}
+				}()
+			}
+		}()
+		defer close(c.server)
+		for _, wait := range []struct {
+			pause time.Duration
+			conns int
+		}{{0, 1}, {keptFor - time.Second, 1}, {keptFor - time.Second, 1}, {keptFor, 2}} {
+			time.Sleep(wait.pause)
+			io.WriteString(client, getFrom("http://a.test/"))
+			if resp, body := readAnswer(t, br); resp.StatusCode != 200 || body != "ok" {
+				t.Fatalf("got %s %q", resp.Status, body)
+			}
+			synctest.Wait()
+			if conns != wait.conns {
+				t.Errorf("after %v: %d connections, want %d", wait.pause, conns, wait.conns)
+			}
+		}
+		client.Close()
+	})
+}
+
 // TestAcceptSurvivesExhaustedDescriptors: the proxy waits, and goes on.
 func TestAcceptSurvivesExhaustedDescriptors(t *testing.T) {
 	onClock(t, Options{KeepAlive: time.Second}, RunConfig{}, new(Gate), func(t *testing.T, c *clock) {

@@ -25,8 +25,9 @@ func (c *conn) connect(h *head) {
 	defer up.Close()
 	a.decide(nil)
 	t := newRelay(c.run(), c.nc, up)
-	err = c.write([]byte(established))
-	if err == nil {
+	if c.write([]byte(established)) != nil {
+		err = errGone
+	} else {
 		err = c.firstBytes(a, t)
 	}
 	if err == nil {

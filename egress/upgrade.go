@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"time"
@@ -47,26 +48,18 @@ func (c *conn) upgrade(a *attempt, t *relay, deadline time.Time) error {
 		return &Error{Reason: ReasonConnection, What: "no answer to the WebSocket handshake", Err: err}
 	}
 	if err := t.receive(seen.Bytes()); err != nil {
-		return errGone
+		return err
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		// The rest of what the server says may pass, and nothing more
 		// of the client.
 		h := half{t: t, dst: t.client, src: t.up, run: &t.run.received, own: &t.received}
 		h.copy()
-		return first(t.cause, io.EOF)
+		return cmp.Or(t.cause, io.EOF)
 	}
 	rest, err := c.br.Peek(c.br.Buffered())
 	if err != nil {
 		return err
 	}
 	return t.send(rest)
-}
-
-// first returns the first error that is not nil.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

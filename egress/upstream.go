@@ -152,7 +152,7 @@ func upstreamError(err error) error {
 		return failure
 	case errors.As(err, &refusal):
 		return refusal
-	case isBadHead(err):
+	case isBadHead(err), errors.Is(err, errGone):
 		return err
 	}
 	what := "connection broken off"
