@@ -2,6 +2,7 @@ package bellglass
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,17 +174,12 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	if err != nil {
 		return fail(err, nil)
 	}
-	slot, release, err := b.lease(ctx, r.Principal.Tenant)
-	if err != nil {
+	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
+	page, release, err := b.visit(ctx, u.String(), r.Principal.Tenant, run)
+	if release == nil { // no browser, or none free
 		return fail(deadlineFirst(ctx, err), nil)
 	}
 	defer release()
-	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
-	slot.end.Assign(run)
-	page, err := slot.tab.Read(ctx, tab.Request{
-		URL: u.String(), Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes,
-		Header: egress.ReasonHeader, Check: b.check,
-	})
 	head.Blocked = blocked(run, page)
 	if err != nil {
 		b.headOfFailure(&head, err)
@@ -205,6 +201,28 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	}
 	head.Status = StatusOK
 	return page, head, nil
+}
+
+// visit reads the page in a leased tab. Without a lease, release is nil.
+func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+	for try := 0; ; try++ {
+		var slot *slot
+		slot, release, err = b.lease(ctx, tenant)
+		if err != nil {
+			return nil, nil, err
+		}
+		slot.end.Assign(run)
+		page, err = slot.tab.Read(ctx, tab.Request{
+			URL: url, Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes,
+			Header: egress.ReasonHeader, Check: b.check,
+		})
+		// A browser that died before it asked for anything died of something
+		// else: once more, with a new one.
+		if try > 0 || !errors.Is(err, tab.ErrCrashed) || run.Requests() > 0 {
+			return page, release, err
+		}
+		release()
+	}
 }
 
 // check judges a URL by the operator's rules, as far as that needs no DNS.

@@ -68,7 +68,9 @@ func hostile(canary *testweb.Canary) testweb.Hostile {
 func port(c *testweb.Canary) string { _, p, _ := net.SplitHostPort(c.HostPort()); return p }
 
 // TestNothingGetsAroundTheProxy reads a page that tries every way out, through
-// the real resolver, the real dialer and a real network. Outside the browser a
+// the real resolver, the real dialer and a real network: NET-001 and NET-002
+// (STUN and TURN by address and by name), NET-004 (ICE over TCP), NET-008 (from
+// a fresh frame), TEN-002 (loopback by a context's requests). Outside the browser a
 // sniffer must see the proxy's connections to the site and nothing else; on
 // loopback a canary must stay silent.
 func TestNothingGetsAroundTheProxy(t *testing.T) {

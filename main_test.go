@@ -33,8 +33,14 @@ func TestMain(m *testing.M) {
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
-	flag.Parse() // options asks whether tests are verbose
-	var err error
+	flag.Parse()                                    // options asks whether tests are verbose
+	tmp, err := os.MkdirTemp("", "bellglass-test-") // to see what is left behind
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(tmp)
+	os.Setenv("TMPDIR", tmp)
 	if web, err = testweb.Start(testweb.Options{IPv6: true}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,8 +58,8 @@ func (s suite) Run() int {
 		code = 1
 	}
 	web.Close()
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bellglass-profile-*")); len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "profiles left behind:", left)
+	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "left behind:", left)
 		code = 1
 	}
 	return code

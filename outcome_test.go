@@ -10,7 +10,7 @@ import (
 )
 
 // TestOutcomesAreToldApart asks for pages that come to nothing, or only seem
-// to, over http and https alike.
+// to, over http and https alike. TLS-006 is among them.
 func TestOutcomesAreToldApart(t *testing.T) {
 	web.Handle("expired.test", testweb.Site())
 	web.BadTLS("expired.test", testweb.Expired)

@@ -68,7 +68,7 @@ func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), erro
 			}, nil
 		}
 		b.unlease(w)
-		// A browser that died while it was idle is replaced, once.
+		// A browser that cannot even open a page is replaced, once.
 		if try > 0 || errors.Is(err, pool.ErrBusy) || ctx.Err() != nil {
 			return nil, nil, err
 		}

@@ -156,6 +156,7 @@ func TestVersionIsChecked(t *testing.T) {
 	}
 }
 
+// TestEnvironmentIsOurs: CRD-007.
 func TestEnvironmentIsOurs(t *testing.T) {
 	for _, k := range []string{"AWS_SECRET_ACCESS_KEY", "HTTP_PROXY", "SSH_AUTH_SOCK", "DISPLAY", "HOME", "LD_PRELOAD"} {
 		t.Setenv(k, "leaked-"+k)
@@ -184,6 +185,27 @@ func TestHeadful(t *testing.T) {
 	} {
 		if got := Headful(env(k.env...)); got != k.want {
 			t.Errorf("%v: got %v", k.env, got)
+		}
+	}
+}
+
+// TestFlagsSeal: TLS-007, and TEN-002 for the process; what the switches
+// achieve is tested with a sniffer.
+func TestFlagsSeal(t *testing.T) {
+	for _, shell := range []bool{true, false} {
+		all := strings.Join(flags(Options{Binary: Binary{Path: "/x", Shell: shell}, Proxy: "127.0.0.1:9"}, "/p", false), "\n")
+		for _, want := range []string{"--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--site-per-process", "--remote-debugging-pipe", "--disable-quic", "--user-data-dir=/p"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("shell %v: no %s", shell, want)
+			}
+		}
+		for _, never := range []string{"ignore-certificate-errors", "allow-insecure-localhost", "remote-debugging-port", "no-sandbox", "disable-web-security", "direct://", "disable-popup-blocking"} {
+			if strings.Contains(all, never) {
+				t.Errorf("shell %v: %s", shell, never)
+			}
+		}
+		if strings.Count(all, "--disable-features=") != 1 {
+			t.Errorf("shell %v: Chromium obeys only the last of several --disable-features", shell)
 		}
 	}
 }

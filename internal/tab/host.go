@@ -44,15 +44,6 @@ func NewHost() *Host {
 // flatten asks for sessions multiplexed over the one connection.
 var flatten = true
 
-// attachFilter leaves out service workers below pages: they also attach below
-// the browser, where they are dealt with once.
-var attachFilter = target.Filter{
-	{Type: "service_worker", Exclude: true},
-	{Type: "browser", Exclude: true},
-	{Type: "tab", Exclude: true},
-	{},
-}
-
 // Bind takes charge of the browser behind conn, whose attach function must be
 // h.Attach.
 func (h *Host) Bind(ctx context.Context, conn *cdp.Conn) error {
@@ -118,7 +109,7 @@ func resume(s *cdp.Session) {
 
 func autoAttach(s *cdp.Session) cdp.Pending[cdpt.Empty] {
 	return cdp.Go(s, target.SetAutoAttach, target.SetAutoAttachParams{
-		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &flatten, Filter: attachFilter,
+		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &flatten,
 	})
 }
 
@@ -126,7 +117,8 @@ func autoAttach(s *cdp.Session) cdp.Pending[cdpt.Empty] {
 // far enough to be refused its own script, so that the page's register() is
 // rejected as if the network had failed; closing the paused target instead
 // leaves that promise pending for ever, and with it each page that awaits it
-// (measured on 156).
+// (measured on 156). It attaches twice, below the browser and below the page,
+// and only the second session sees the request for its script.
 func refuseRequests(s *cdp.Session) {
 	cdp.On(s, fetch.RequestPaused, func(ev *fetch.EventRequestPaused) {
 		cdp.Go(s, fetch.FailRequest, fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonBlockedByClient})

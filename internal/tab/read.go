@@ -269,13 +269,18 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 // to be still drawing itself.
 const hardlyAnything = 20
 
+// blankLooks is how often a page without any text is looked at in any case:
+// neither the virtual clock nor the network knows of databases, compilation
+// and cryptography.
+const blankLooks = 4
+
 // wantsMore reports whether a page that was just looked at asks for another
 // look, and waits for what may change it: real frames at first, for ended
 // animations and for text drawn by requestAnimationFrame; then, while the page
 // seems unfinished and workers, sockets or slow requests may still bring
 // something, for these.
 func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, again int) bool {
-	unfinished := d.Busy || d.TextLen < hardlyAnything
+	unfinished := d.Busy || d.TextLen == 0 || d.TextLen < hardlyAnything && t.untouched(ctx)
 	switch {
 	case again == 0 && unfinished:
 		t.drawFrames(ctx, manyFrames)
@@ -286,7 +291,8 @@ func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, again int) bool {
 	}
 	t.mu.Lock()
 	v := t.visit
-	hope := t.workers > 0 || len(v.sockets) > 0 || v.mayBringText()
+	hope := t.workers > 0 || len(v.sockets) > 0 || v.mayBringText() ||
+		d.Busy || d.TextLen == 0 && again < blankLooks
 	left := time.Until(v.limit())
 	t.mu.Unlock()
 	if !unfinished || !hope || left <= 0 {
@@ -310,6 +316,15 @@ func unresponsive(ctx context.Context, err error) error {
 		return ErrUnresponsive
 	}
 	return err
+}
+
+// untouched reports that the document has scripts and none has changed it since
+// it was parsed.
+func (t *Tab) untouched(ctx context.Context) bool {
+	s, err := t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{
+		Expression: "document.scripts.length > 0 && !globalThis.changed ? 'untouched' : ''",
+	})
+	return err == nil && s == "untouched"
 }
 
 // Frames that a page is given, at 60 a second: for the answer to an animation

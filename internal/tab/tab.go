@@ -134,9 +134,10 @@ func (t *Tab) open(ctx context.Context) error {
 // at once also spares pages the wait for an answer.
 var permissions = []string{
 	"geolocation", "notifications", "camera", "microphone", "midi", "clipboard-read", "clipboard-write",
-	"persistent-storage", "storage-access", "top-level-storage-access", "background-sync", "background-fetch",
-	"idle-detection", "local-fonts", "window-management", "payment-handler", "screen-wake-lock", "display-capture",
-	"accelerometer", "gyroscope", "magnetometer", "ambient-light-sensor", "local-network-access", "keyboard-lock", "pointer-lock",
+	"persistent-storage", "storage-access", "top-level-storage-access", "background-sync", "background-fetch", "periodic-background-sync",
+	"idle-detection", "local-fonts", "window-management", "payment-handler", "screen-wake-lock", "system-wake-lock", "display-capture",
+	"accelerometer", "gyroscope", "magnetometer", "ambient-light-sensor", "nfc", "local-network-access", "local-network", "loopback-network",
+	"keyboard-lock", "pointer-lock", "captured-surface-control", "speaker-selection", "web-app-installation",
 }
 
 // denyPermissions does not wait: a name that this browser does not know is no
@@ -220,6 +221,8 @@ func (t *Tab) begin(s *cdp.Session) {
 	t.mu.Unlock()
 	t.listen(s)
 	wait(t, t.enable(s)...)
+	watch := cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript, WorldName: world})
+	t.setup = append(t.setup, func(ctx context.Context) error { _, err := watch.Wait(ctx); return err })
 	wait(t, cdp.Go(s, inspector.Enable, cdpt.Empty{}), autoAttach(s))
 	// Time stands still until a document is committed: a budget set before
 	// could run out on the blank page.
@@ -227,6 +230,14 @@ func (t *Tab) begin(s *cdp.Session) {
 	t.setup = append(t.setup, func(ctx context.Context) error { _, err := pause.Wait(ctx); return err })
 	resume(s)
 }
+
+// watchScript notes, in our own world, whether anything was changed after the
+// document was parsed: a page with little text that its scripts have not
+// touched may be about to draw itself.
+const watchScript = `addEventListener('DOMContentLoaded', () => {
+	const o = new MutationObserver(() => { globalThis.changed = true; o.disconnect() });
+	o.observe(document, { childList: true, characterData: true, subtree: true });
+})`
 
 func wait(t *Tab, ps ...cdp.Pending[cdpt.Empty]) {
 	for _, p := range ps {

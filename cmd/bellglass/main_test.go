@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
+)
+
+// The commands run in a network of their own, in which no address is real.
+func TestMain(m *testing.M) {
+	testscript.Main(lab{m}, map[string]func(){"bellglass": main})
+}
+
+type lab struct{ m *testing.M }
+
+func (l lab) Run() int { return netlab.Main(l.m) }
+
+// site serves the ready pages on loopback, as a developer's own server does.
+func site(t testing.TB) string {
+	pages := testweb.Site()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/out" {
+			http.Redirect(w, r, "http://127.0.0.1:8099/", http.StatusFound)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func TestScripts(t *testing.T) {
+	addr := site(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SITE", addr)
+			e.Setenv("BELLGLASS_UNSAFE_ALLOW", addr)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":     exits,
+			"noprofile": noProfile,
+		},
+	})
+}
+
+// exits runs a command and checks its exit code: exits 3 bellglass browse …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENT …]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		_, got, _ = strings.Cut(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s (%v)", got, args[0], err)
+	}
+}
+
+// noProfile fails if a throwaway profile is left behind.
+func noProfile(ts *testscript.TestScript, _ bool, _ []string) {
+	if left, _ := filepath.Glob(filepath.Join(ts.Getenv("TMPDIR"), "bellglass-profile-*")); len(left) > 0 {
+		ts.Fatalf("left behind: %v", left)
+	}
+}
+
+// start runs the command with a folder for temporary files of its own.
+func start(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	tmp := t.TempDir()
+	cmd := exec.Command("bellglass", args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, tmp
+}
+
+func profiles(tmp string) []string {
+	m, _ := filepath.Glob(filepath.Join(tmp, "bellglass-profile-*"))
+	return m
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within 20 seconds: %s", what)
+}
+
+// inProfile reports whether a process still runs with a profile below tmp.
+func inProfile(tmp string) bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		if b, _ := os.ReadFile(l); bytes.Contains(b, []byte("--user-data-dir="+tmp)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestInterruptLeavesNothing(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			addr := site(t)
+			cmd, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/hang")
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+			cmd.Process.Signal(sig)
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitError {
+				t.Errorf("exit code %d\n%s", code, &out)
+			}
+			if left := profiles(tmp); len(left) > 0 {
+				t.Error("profiles left behind:", left)
+			}
+			if inProfile(tmp) {
+				t.Error("a browser is left behind")
+			}
+		})
+	}
+}
+
+func TestKillLeavesNoProcessAndTheNextStartSweeps(t *testing.T) {
+	addr := site(t)
+	cmd, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/hang")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+	cmd.Process.Kill()
+	cmd.Wait()
+	eventually(t, "the end of the browser", func() bool { return !inProfile(tmp) })
+	if len(profiles(tmp)) == 0 {
+		t.Fatal("no profile is left: this test proves nothing")
+	}
+	next := exec.Command("bellglass", "browse", "--unsafe-allow", addr, "http://"+addr+"/tiny")
+	next.Env = append(os.Environ(), "TMPDIR="+tmp)
+	if out, err := next.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if left := profiles(tmp); len(left) > 0 {
+		t.Error("profiles left behind:", left)
+	}
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	addr := site(t)
+	first, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/slow?ms=1500")
+	var out bytes.Buffer
+	first.Stdout = &out
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+	second := exec.Command("bellglass", "browse", "--unsafe-allow", addr, "http://"+addr+"/tiny")
+	second.Env = append(os.Environ(), "TMPDIR="+tmp)
+	if b, err := second.CombinedOutput(); err != nil {
+		t.Errorf("second: %v\n%s", err, b)
+	}
+	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "second half") {
+		t.Errorf("first: %v %q", err, out.String())
+	}
+}
+
+// TestMCPOverStdio speaks the protocol by hand, as an independent client.
+func TestMCPOverStdio(t *testing.T) {
+	addr := site(t)
+	cmd, tmp := start(t, "mcp", "--unsafe-allow", addr)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	id := 0
+	call := func(method string, params any) map[string]any {
+		t.Helper()
+		id++
+		b, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+		fmt.Fprintf(in, "%s\n", b)
+		for lines.Scan() {
+			var m struct {
+				ID     any
+				Result map[string]any
+				Error  any
+			}
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				t.Fatalf("standard output holds %q", lines.Text())
+			}
+			if m.ID == float64(id) {
+				if m.Error != nil {
+					t.Fatalf("%s: %v", method, m.Error)
+				}
+				return m.Result
+			}
+		}
+		t.Fatalf("%s: no answer: %v", method, lines.Err())
+		return nil
+	}
+	init := call("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
+	if s, _ := init["instructions"].(string); !strings.Contains(s, "Seal: proxy-only") {
+		t.Errorf("instructions: %q", s)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if tools := call("tools/list", map[string]any{}); len(tools["tools"].([]any)) != 2 {
+		t.Errorf("tools: %v", tools)
+	}
+	read := func(url string) (string, bool) {
+		t.Helper()
+		r := call("tools/call", map[string]any{"name": "browse_page", "arguments": map[string]any{"url": url}})
+		isError, _ := r["isError"].(bool)
+		return r["content"].([]any)[0].(map[string]any)["text"].(string), isError
+	}
+	if text, isError := read("http://" + addr + "/late?ms=2000"); isError || !strings.Contains(text, testweb.LateText) || !strings.Contains(text, "untrusted_page_text ") {
+		t.Errorf("got %v %q", isError, text)
+	}
+	if text, isError := read("http://169.254.169.254/"); !isError || !strings.Contains(text, "reason: address_not_public") {
+		t.Errorf("got %v %q", isError, text)
+	}
+	in.Close() // the client goes away
+	io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("end: %v", err)
+	}
+	if left := profiles(tmp); len(left) > 0 || inProfile(tmp) {
+		t.Error("left behind:", left)
+	}
+}
