@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellglass/bellglass/policy"
@@ -20,24 +21,31 @@ func (c *conn) forward(h *head) bool {
 		a.refuse(err)
 		return false
 	}
-	ctx, cancel := context.WithCancel(c.lease.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(c.lease.ctx)
+	defer cancel(nil)
 	stop := func() {}
 	if req.body == nil {
-		stop = c.watch(cancel)
+		stop = c.watch(func() { cancel(errGone) })
 	}
+	moved := new(atomic.Int64)
+	moved.Store(time.Now().UnixNano())
+	defer c.run().track(&live{moved: moved, cut: func() { cancel(errSilent) }})()
 	up, resp, err := c.exchange(ctx, a, req)
 	if err != nil {
 		stop()
-		if ctx.Err() != nil || errors.Is(err, errGone) {
+		switch {
+		case context.Cause(ctx) == error(errSilent):
+			a.refuse(errSilent)
+		case ctx.Err() != nil || errors.Is(err, errGone):
 			a.abandon()
-		} else {
+		default:
 			a.refuse(err)
 		}
 		return false
 	}
 	a.decide(nil)
-	err = c.respond(h, resp)
+	moved.Store(time.Now().UnixNano())
+	err = c.respond(h, resp, moved)
 	stop()
 	resp.Body.Close()
 	whole := err == nil && ctx.Err() == nil && (req.body == nil || req.body.drained)
@@ -166,7 +174,7 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 }
 
 // respond sends a response on to the client, every piece as it comes.
-func (c *conn) respond(h *head, resp *http.Response) error {
+func (c *conn) respond(h *head, resp *http.Response, moved *atomic.Int64) error {
 	hasBody := h.method != "HEAD" && resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotModified
 	fields := cleanResponse(resp.Header)
 	chunked := false
@@ -186,19 +194,21 @@ func (c *conn) respond(h *head, resp *http.Response) error {
 	if !hasBody {
 		return nil
 	}
-	return c.copyBody(resp.Body, chunked)
+	return c.copyBody(resp.Body, chunked, moved)
 }
 
 // chunkHeader is the room that a chunk's size takes in front of it.
 const chunkHeader = len("ffff\r\n")
 
-// copyBody copies a body to the client, as chunks if its length is not known.
-func (c *conn) copyBody(body io.Reader, chunked bool) error {
+// copyBody copies a body to the client, as chunks if its length is not known,
+// and notes when bytes moved.
+func (c *conn) copyBody(body io.Reader, chunked bool, moved *atomic.Int64) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := body.Read(buf[chunkHeader : bufferSize-2])
 		if n > 0 {
+			moved.Store(time.Now().UnixNano())
 			piece := buf[chunkHeader : chunkHeader+n]
 			if chunked {
 				putChunkHeader(buf[:chunkHeader], n)

@@ -80,6 +80,7 @@ type Run struct {
 	refused  map[policy.Host]*Refused
 	others   int
 	needed   map[hostPort]int // let through by observation only
+	live     map[*live]struct{}
 }
 
 type hostPort struct {
@@ -128,6 +129,7 @@ func NewRun(c RunConfig) *Run {
 		outcomes: make(map[string]Outcome),
 		refused:  make(map[policy.Host]*Refused),
 		needed:   make(map[hostPort]int),
+		live:     make(map[*live]struct{}),
 	}
 }
 

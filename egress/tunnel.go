@@ -25,6 +25,7 @@ func (c *conn) connect(h *head) {
 	defer up.Close()
 	a.decide(nil)
 	t := newRelay(c.run(), c.nc, up)
+	defer c.run().track(&live{moved: &t.moved, cut: func() { t.abort(errSilent) }})()
 	if c.write([]byte(established)) != nil {
 		err = errGone
 	} else {
@@ -100,7 +101,7 @@ func (c *conn) firstBytes(a *attempt, t *relay) error {
 func tunnelError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &policy.Refusal{Reason: ReasonServerName, What: "no TLS in time"}
+		return &Error{Reason: ReasonConnection, What: "no TLS in time"}
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	}
