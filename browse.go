@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/extract"
@@ -214,7 +215,7 @@ func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run
 		slot.end.Assign(run)
 		page, err = slot.tab.Read(ctx, tab.Request{
 			URL: url, Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes,
-			Header: egress.ReasonHeader, Check: b.check,
+			Header: egress.ReasonHeader, Check: b.check, Unstick: func(d time.Duration) { run.CutSilent(d) },
 		})
 		// A browser that died before it asked for anything died of something
 		// else: once more, with a new one.

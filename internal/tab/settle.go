@@ -43,8 +43,10 @@ const (
 	// stands still for them.
 	nudge = 100 * time.Millisecond
 	// stuck is the silence after which a page whose parser waits is helped by
-	// cutting what hangs.
-	stuck = 4 * time.Second
+	// cutting what hangs; unstickAgain is the pause before the next cut, for the
+	// browser tries a request again whose connection broke off.
+	stuck        = 4 * time.Second
+	unstickAgain = time.Second
 	// grace is the real time given once to sockets and workers, which virtual
 	// time does not know; a socket's is over socketQuiet after it spoke.
 	grace       = 300 * time.Millisecond
@@ -138,7 +140,10 @@ func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Tim
 		return actNudge, now
 	}
 	if v.req.Unstick != nil {
-		cut := later(last, v.unstuck).Add(stuck)
+		cut := last.Add(stuck)
+		if !v.unstuck.IsZero() {
+			cut = v.unstuck.Add(unstickAgain)
+		}
 		if !now.Before(cut) {
 			v.unstuck = now
 			return actUnstick, now
@@ -250,7 +255,7 @@ func (t *Tab) settle(ctx context.Context) error {
 			setPolicy(t.main, policyParams(emulation.VirtualTimePolicyAdvance, nudge))
 			continue
 		case actUnstick:
-			v.req.Unstick(stuck)
+			v.req.Unstick(unstickAgain / 2)
 			continue
 		}
 		timer.Reset(time.Until(until))
