@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/bellglass/bellglass/policy"
@@ -27,9 +26,8 @@ func (c *conn) forward(h *head) bool {
 	if req.body == nil {
 		stop = c.watch(func() { cancel(errGone) })
 	}
-	moved := new(atomic.Int64)
-	moved.Store(time.Now().UnixNano())
-	defer c.run().track(&live{moved: moved, cut: func() { cancel(errSilent) }})()
+	req.watch = newStopwatch()
+	defer c.run().track(&live{watch: req.watch, cut: func() { cancel(errSilent) }})()
 	up, resp, err := c.exchange(ctx, a, req)
 	if err != nil {
 		stop()
@@ -44,8 +42,7 @@ func (c *conn) forward(h *head) bool {
 		return false
 	}
 	a.decide(nil)
-	moved.Store(time.Now().UnixNano())
-	err = c.respond(h, resp, moved)
+	err = c.respond(h, resp)
 	stop()
 	resp.Body.Close()
 	whole := err == nil && ctx.Err() == nil && (req.body == nil || req.body.drained)
@@ -67,6 +64,7 @@ type request struct {
 	body    *body  // nil without
 	get     bool   // it may be sent twice
 	gateway bool   // it goes to the gateway
+	watch   *stopwatch
 }
 
 // methods are those that a browser sends to an http URL, and whether they are
@@ -144,7 +142,7 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 				break
 			}
 			a.route = route{class: up.class}
-			up.attach(ctx)
+			up.attach(ctx, req.watch)
 			before := up.received
 			resp, err := up.roundTrip(req)
 			if err == nil {
@@ -161,7 +159,7 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 		return nil, nil, err
 	}
 	up := newUpstream(nc, req.hp, a.route.class, c.run())
-	up.attach(ctx)
+	up.attach(ctx, req.watch)
 	if req.body != nil && req.body.expected {
 		c.write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
 	}
@@ -174,7 +172,7 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 }
 
 // respond sends a response on to the client, every piece as it comes.
-func (c *conn) respond(h *head, resp *http.Response, moved *atomic.Int64) error {
+func (c *conn) respond(h *head, resp *http.Response) error {
 	hasBody := h.method != "HEAD" && resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotModified
 	fields := cleanResponse(resp.Header)
 	chunked := false
@@ -194,21 +192,19 @@ func (c *conn) respond(h *head, resp *http.Response, moved *atomic.Int64) error 
 	if !hasBody {
 		return nil
 	}
-	return c.copyBody(resp.Body, chunked, moved)
+	return c.copyBody(resp.Body, chunked)
 }
 
 // chunkHeader is the room that a chunk's size takes in front of it.
 const chunkHeader = len("ffff\r\n")
 
-// copyBody copies a body to the client, as chunks if its length is not known,
-// and notes when bytes moved.
-func (c *conn) copyBody(body io.Reader, chunked bool, moved *atomic.Int64) error {
+// copyBody copies a body to the client, as chunks if its length is not known.
+func (c *conn) copyBody(body io.Reader, chunked bool) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := body.Read(buf[chunkHeader : bufferSize-2])
 		if n > 0 {
-			moved.Store(time.Now().UnixNano())
 			piece := buf[chunkHeader : chunkHeader+n]
 			if chunked {
 				putChunkHeader(buf[:chunkHeader], n)

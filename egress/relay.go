@@ -25,20 +25,16 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 type relay struct {
 	run        *Run
 	client, up net.Conn
-	end        time.Time // of the tunnel, at the latest
+	watch      *stopwatch
 
 	received, sent atomic.Int64
-	moved          atomic.Int64 // when bytes last moved, in nanoseconds since the epoch
 
 	noted, broken sync.Once
 	cause         error // why the tunnel broke off; set once
 }
 
 func newRelay(run *Run, client, up net.Conn) *relay {
-	now := time.Now()
-	t := &relay{run: run, client: client, up: up, end: now.Add(run.cfg.MaxDuration)}
-	t.moved.Store(now.UnixNano())
-	return t
+	return &relay{run: run, client: client, up: up, watch: newStopwatch()}
 }
 
 // errGone says that the client broke off, or that it cannot be told who did.
@@ -56,12 +52,20 @@ func (t *relay) relay() error {
 	h := half{t: t, dst: t.up, src: t.client, run: &t.run.sent, own: &t.sent}
 	h.copy()
 	down.Wait()
-	if t.cause != nil { // by a half that left the end to the other
+	cause := t.ended(nil)
+	if cause != nil { // by a half that left the end to the other
 		until := time.Now().Add(drainTime)
 		drain(t.client, until)
 		drain(t.up, until)
 		t.abort(nil)
 	}
+	return cause
+}
+
+// ended returns why the tunnel broke off: err, if nothing else had been noted
+// before.
+func (t *relay) ended(err error) error {
+	t.note(err)
 	return t.cause
 }
 
@@ -91,11 +95,12 @@ func (t *relay) put(dst net.Conn, b []byte, run, own *atomic.Int64) error {
 // limit returns the time at which the tunnel ends if nothing moves, and the
 // error it then ends with.
 func (t *relay) limit() (time.Time, error) {
-	idle := time.Unix(0, t.moved.Load()).Add(t.run.cfg.IdleTimeout)
-	if idle.Before(t.end) {
+	idle := t.watch.last().Add(t.run.cfg.IdleTimeout)
+	end := t.watch.started.Add(t.run.cfg.MaxDuration)
+	if idle.Before(end) {
 		return idle, exhausted("idle time")
 	}
-	return t.end, exhausted("tunnel time")
+	return end, exhausted("tunnel time")
 }
 
 // note keeps the first cause for the tunnel to break off: what follows from it
@@ -156,7 +161,7 @@ func (h *half) copy() {
 		if n > 0 {
 			h.run.Add(n)
 			h.own.Add(n)
-			h.t.moved.Store(time.Now().UnixNano())
+			h.t.watch.move()
 		}
 		switch {
 		case err == nil:

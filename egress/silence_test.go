@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bellglass/bellglass/policy"
@@ -56,4 +58,57 @@ func TestSilentExchangesAreCut(t *testing.T) {
 	if len(r.live) > 0 {
 		t.Errorf("%d are still tracked", len(r.live))
 	}
+}
+
+// TestActiveUploadsAreNotSilent: a request that is still being sent is lively,
+// although it has no answer.
+func TestActiveUploadsAreNotSilent(t *testing.T) {
+	onClock(t, Options{}, RunConfig{}, new(Gate), func(t *testing.T, c *clock) {
+		client := c.ln.dial()
+		fmt.Fprint(client, "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100\r\n\r\n")
+		server := <-c.server
+		go io.Copy(io.Discard, server)
+		for range 10 {
+			time.Sleep(50 * time.Second)
+			client.Write([]byte("x"))
+			synctest.Wait()
+			if n := c.run.CutSilent(time.Minute); n != 0 {
+				t.Fatalf("%d were cut", n)
+			}
+		}
+		time.Sleep(time.Minute)
+		if n := c.run.CutSilent(time.Minute); n != 1 {
+			t.Errorf("control: %d were cut, want 1", n)
+		}
+		client.Close()
+	})
+}
+
+// TestCutsMeetEnds lets tunnels be cut at the moment at which they end by
+// themselves, for the race detector's sake.
+func TestCutsMeetEnds(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.tcp(443, func(c net.Conn) { skipHello(c) })
+	run, e := w.run(allowed(), RunConfig{})
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				run.CutSilent(0)
+			}
+		}
+	}()
+	for range 100 {
+		c := raw(t, e)
+		io.WriteString(c, connectTo("allowed.test:443"))
+		c.Write(clientHello("allowed.test"))
+		io.Copy(io.Discard, c)
+		c.Close()
+	}
+	close(stop)
+	<-done
 }

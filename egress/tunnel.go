@@ -25,7 +25,7 @@ func (c *conn) connect(h *head) {
 	defer up.Close()
 	a.decide(nil)
 	t := newRelay(c.run(), c.nc, up)
-	defer c.run().track(&live{moved: &t.moved, cut: func() { t.abort(errSilent) }})()
+	defer c.run().track(&live{watch: t.watch, cut: func() { t.abort(errSilent) }})()
 	if c.write([]byte(established)) != nil {
 		err = errGone
 	} else {
@@ -35,7 +35,7 @@ func (c *conn) connect(h *head) {
 		c.dropReader()
 		err = t.relay()
 	}
-	if err == io.EOF {
+	if err = t.ended(err); err == io.EOF {
 		err = nil // the client thought better of it
 	}
 	a.close(err, t.received.Load(), t.sent.Load())

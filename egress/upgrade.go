@@ -55,7 +55,7 @@ func (c *conn) upgrade(a *attempt, t *relay, deadline time.Time) error {
 		// of the client.
 		h := half{t: t, dst: t.client, src: t.up, run: &t.run.received, own: &t.received}
 		h.copy()
-		return cmp.Or(t.cause, io.EOF)
+		return cmp.Or(t.ended(nil), io.EOF)
 	}
 	rest, err := c.br.Peek(c.br.Buffered())
 	if err != nil {

@@ -41,6 +41,7 @@ type upstream struct {
 	headLeft       int64                          // bytes the response head may still take; negative: no head is read
 	since          time.Time
 	unwatch        func() bool
+	watch          *stopwatch // of the exchange it is attached to
 	once           sync.Once
 }
 
@@ -53,7 +54,8 @@ func newUpstream(nc net.Conn, hp hostPort, class policy.Class, run *Run) *upstre
 
 // attach begins an exchange, the end of whose ctx closes the connection, and
 // detach ends it. It reports false if the connection was closed.
-func (u *upstream) attach(ctx context.Context) {
+func (u *upstream) attach(ctx context.Context, watch *stopwatch) {
+	u.watch = watch
 	u.base.received, u.base.sent = u.received, u.sent
 	u.unwatch = context.AfterFunc(ctx, func() { u.nc.Close() })
 }
@@ -83,6 +85,9 @@ func (u *upstream) Read(b []byte) (int, error) {
 	}
 	u.nc.SetReadDeadline(time.Now().Add(u.run.cfg.IdleTimeout))
 	n, err := u.nc.Read(b)
+	if n > 0 {
+		u.watch.move()
+	}
 	u.received += int64(n)
 	u.run.received.Add(int64(n))
 	if u.headLeft > 0 {
@@ -97,6 +102,9 @@ func (u *upstream) Write(b []byte) (int, error) {
 	}
 	u.nc.SetWriteDeadline(time.Now().Add(u.run.cfg.IdleTimeout))
 	n, err := u.nc.Write(b)
+	if n > 0 {
+		u.watch.move()
+	}
 	u.sent += int64(n)
 	u.run.sent.Add(int64(n))
 	return n, err
