@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/bellglass/bellglass/internal/cdp"
@@ -126,8 +127,26 @@ func (t *Tab) open(ctx context.Context) error {
 		}
 	}
 	t.setup = nil
+	return t.prime(ctx)
+}
+
+// prime has the walker compiled and run once, on a sample in the blank page,
+// while nobody waits: the process that shows the blank page will show the
+// first document too, and keeps the code.
+func (t *Tab) prime(ctx context.Context) error {
+	t.frames[t.mainFrame()] = &frame{id: t.mainFrame(), session: t.main, url: "about:blank"}
+	defer delete(t.frames, t.mainFrame())
+	for _, script := range []string{sampleScript, walkScriptFinish} {
+		if _, err := t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{Expression: script}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// sampleScript puts up something of each kind that the walker deals with.
+const sampleScript = "document.body.innerHTML = `<main><h1>a</h1><p>b <a href=/c>d</a> <b>e</b><br>f</p><ul><li>g</ul>" +
+	"<table><tr><th>h<td>i</table><pre>j</pre><p style='opacity:0'>k</p><p style='color:#fff'>l</p><img alt=m><button>n</button></main>`"
 
 // permissions are what a page could ask for, by the names of the Permissions
 // API. A headless browser shows no prompt and grants nothing; saying "denied"
