@@ -34,6 +34,8 @@ func html(body string) http.Handler {
 // where nobody may. evil.test exists, and must not even be resolved.
 func TestRedirects(t *testing.T) {
 	canary := testweb.NewCanary(t)
+	names := func() int { return len(slices.DeleteFunc(web.Resolved(), func(n string) bool { return n != "evil.test" })) }
+	before, dials := names(), len(web.Dialed())
 	mux := http.NewServeMux()
 	for _, host := range []string{"allowed.test", "a.allowed.test", "b.allowed.test", "c.allowed.test", "d.allowed.test"} {
 		web.Handle(host, mux)
@@ -127,7 +129,7 @@ func TestRedirects(t *testing.T) {
 	if hits := canary.Hits(); len(hits) > 0 {
 		t.Error("the sentinel on loopback was reached:", hits)
 	}
-	if slices.Contains(web.Resolved(), "evil.test") {
+	if names() > before {
 		t.Error("evil.test was resolved")
 	}
 	for _, h := range web.Hits("allowed.test") {
@@ -138,7 +140,7 @@ func TestRedirects(t *testing.T) {
 			t.Error("a page was read with", h)
 		}
 	}
-	for _, d := range web.Dialed() {
+	for _, d := range web.Dialed()[dials:] {
 		if d.Refused && d.To.Addr().String() != "93.184.216.99" {
 			t.Error("dialed outside:", d)
 		}

@@ -118,17 +118,13 @@ func (t *Tab) listenPage(s *cdp.Session) {
 		return
 	}
 	cdp.On(s, page.DomContentEventFired, func(*page.EventDomContentEventFired) {
-		var again *emulation.SetVirtualTimePolicyParams
+		start := false
 		t.update(func(v *visit, now time.Time) {
 			v.doc.dcl = now
-			if fs := t.sessions[s]; fs != nil && !v.nudged.IsZero() {
-				fs.expired = false // what ran out was a nudge
-				b := t.budget(v, true)
-				again = &b
-			}
+			start = !v.virtual || !v.nudged.IsZero() // what ran out was only a nudge
 		})
-		if again != nil {
-			setPolicy(s, *again)
+		if start {
+			t.arm(false)
 		}
 	})
 	cdp.On(s, page.LoadEventFired, func(*page.EventLoadEventFired) {
@@ -169,9 +165,9 @@ func (t *Tab) frameGone(id cdpt.FrameID) {
 	}
 }
 
-// navigated handles the commit of a document in any frame. The budget of
-// virtual time is set here, at once: before, it could run out on the blank
-// page; later, the page would have stood still for a round trip.
+// navigated handles the commit of a document in any frame. Where time is
+// virtual already, there is no way back: the new document gets its budget here,
+// at once, for until then it stands still.
 func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if f == nil {
 		return
@@ -205,10 +201,10 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if fs := t.sessions[s]; fs != nil && (isMain || s != t.main) {
 		fs.expired = false
 	}
-	budget := t.budget(v, isMain)
+	budget, virtual := t.budget(v, isMain), v.virtual
 	t.mu.Unlock()
 
-	if isMain || s != t.main {
+	if virtual && (isMain || s != t.main) {
 		setPolicy(s, budget)
 	}
 	if first {

@@ -243,13 +243,13 @@ func (t *Tab) body(ctx context.Context) (string, bool) {
 func (t *Tab) look(ctx context.Context, p *Page) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, ErrUnresponsive)
 	defer cancel()
-	doc, err := t.walk(ctx, t.mainFrame(), true)
-	for again := 0; err == nil && !p.TimedOut && t.wantsMore(ctx, doc, again); again++ {
+	doc, untouched, err := t.walkMain(ctx, true)
+	for again := 0; err == nil && !p.TimedOut && t.wantsMore(ctx, doc, untouched, again); again++ {
 		t.arm(true)
 		if err := t.settle(ctx); err != nil {
 			return err
 		}
-		doc, err = t.walk(ctx, t.mainFrame(), true)
+		doc, untouched, err = t.walkMain(ctx, true)
 	}
 	if p.TimedOut && (err != nil && ctx.Err() == nil || err == nil && doc.TextLen == 0) {
 		return ErrTimeout // nothing was there
@@ -279,8 +279,8 @@ const blankLooks = 4
 // animations and for text drawn by requestAnimationFrame; then, while the page
 // seems unfinished and workers, sockets or slow requests may still bring
 // something, for these.
-func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, again int) bool {
-	unfinished := d.Busy || d.TextLen == 0 || d.TextLen < hardlyAnything && t.untouched(ctx)
+func (t *Tab) wantsMore(ctx context.Context, d *extract.Doc, untouched bool, again int) bool {
+	unfinished := d.Busy || d.TextLen == 0 || d.TextLen < hardlyAnything && untouched
 	switch {
 	case again == 0 && unfinished:
 		t.drawFrames(ctx, manyFrames)
@@ -318,15 +318,6 @@ func unresponsive(ctx context.Context, err error) error {
 	return err
 }
 
-// untouched reports that the document has scripts and none has changed it since
-// it was parsed.
-func (t *Tab) untouched(ctx context.Context) bool {
-	s, err := t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{
-		Expression: "document.scripts.length > 0 && !globalThis.changed ? 'untouched' : ''",
-	})
-	return err == nil && s == "untouched"
-}
-
 // Frames that a page is given, at 60 a second: for the answer to an animation
 // that was ended, and for a page that seems to be drawing itself.
 const (
@@ -356,21 +347,42 @@ func (t *Tab) thin(ctx context.Context) bool {
 
 // walk runs the walker in one frame.
 func (t *Tab) walk(ctx context.Context, id cdpt.FrameID, finish bool) (*extract.Doc, error) {
-	t.mu.Lock()
-	f := t.frames[id]
-	t.mu.Unlock()
-	if f == nil {
-		return nil, fmt.Errorf("tab: walk: %w", cdp.ErrDetached)
-	}
-	script := walkScript
-	if finish {
-		script = walkScriptFinish
-	}
-	s, err := t.evaluate(ctx, f.session, id, runtime.EvaluateParams{Expression: script})
+	s, err := t.evaluateIn(ctx, id, walker(finish))
 	if err != nil {
 		return nil, err
 	}
 	return extract.Parse(s)
+}
+
+// walkMain walks the main frame. It also reports whether, before the walk, the
+// document had scripts and none had changed it since it was parsed.
+func (t *Tab) walkMain(ctx context.Context, finish bool) (d *extract.Doc, untouched bool, err error) {
+	s, err := t.evaluateIn(ctx, t.mainFrame(), touchScript+walker(finish))
+	if err != nil {
+		return nil, false, err
+	}
+	rest, untouched := strings.CutPrefix(s, "untouched ")
+	d, err = extract.Parse(rest)
+	return d, untouched, err
+}
+
+func (t *Tab) evaluateIn(ctx context.Context, id cdpt.FrameID, script string) (string, error) {
+	t.mu.Lock()
+	f := t.frames[id]
+	t.mu.Unlock()
+	if f == nil {
+		return "", fmt.Errorf("tab: walk: %w", cdp.ErrDetached)
+	}
+	return t.evaluate(ctx, f.session, id, runtime.EvaluateParams{Expression: script})
+}
+
+const touchScript = "(document.scripts.length > 0 && !globalThis.changed ? 'untouched ' : '')+"
+
+func walker(finish bool) string {
+	if finish {
+		return walkScriptFinish
+	}
+	return walkScript
 }
 
 var (

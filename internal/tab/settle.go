@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 
 	cdpt "github.com/chromedp/cdproto/cdp"
 
@@ -38,15 +39,21 @@ const (
 	thinStall = 1500 * time.Millisecond
 	// streamGrace is the same for a page that waits only for event streams.
 	streamGrace = 40 * time.Millisecond
-	// nudge is the virtual time given to a parser that could go on while other
-	// requests are in flight: its going on is a task of the page's time, which
-	// stands still for them.
+	// nudge is the virtual time given to the parser of a second document that
+	// could go on while other requests are in flight: its going on is a task of
+	// the page's time, which stands still for them.
 	nudge = 100 * time.Millisecond
 	// stuck is the silence after which a page whose parser waits is helped by
 	// cutting what hangs; unstickAgain is the pause before the next cut, for the
 	// browser tries a request again whose connection broke off.
 	stuck        = 4 * time.Second
 	unstickAgain = time.Second
+	// A document of more than heavy bytes is laid out again and again while it
+	// is parsed, each time for seconds. One whose process then gives no sign of
+	// life for wedged is too large to be read. (Ten megabytes of paragraphs
+	// took five seconds a layout, measured.)
+	heavy  = 2 << 20
+	wedged = 4 * time.Second
 	// grace is the real time given once to sockets and workers, which virtual
 	// time does not know; a socket's is over socketQuiet after it spoke.
 	grace       = 300 * time.Millisecond
@@ -65,6 +72,7 @@ const (
 	actArm                   // give every frame a new budget
 	actGoOn                  // hanging requests no longer stop the page's time
 	actProbe                 // hanging requests: look whether the text is there
+	actPing                  // ask the document's process for a sign of life
 	actNudge                 // let the page's time run a little, for the parser's sake
 	actUnstick               // cut what hangs: the parser waits for it
 	actFail                  // visit.fatal or a crash
@@ -124,20 +132,36 @@ func waitFor(now, deadline time.Time) (action, time.Time) {
 
 // decideParsing: a document is there, but its parser has not come to the end.
 func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Time) {
+	if v.doc.bytes > heavy {
+		switch {
+		case v.doc.pinged.IsZero() && now.Sub(v.doc.last) > time.Second:
+			return actPing, now
+		case !v.doc.pinged.IsZero() && now.Sub(v.doc.pinged) > wedged:
+			v.fatal = ErrTooLarge
+			return actFail, now
+		}
+		deadline = earlier(deadline, now.Add(time.Second))
+	}
 	n, _, last := v.waiting()
-	if n == 0 && v.doc.whole && t.sessions[t.main].expired {
+	if n == 0 && v.doc.whole && (t.sessions[t.main].expired || !v.virtual && now.Sub(later(v.doc.last, v.doc.committed)) > stall) {
 		// A script that leaves for an app's scheme stops the parser, and no
 		// event tells of its end.
 		v.doc.dcl = now
 		return actArm, now
 	}
+	if n == 0 && v.doc.whole && !v.virtual {
+		return actWait, earlier(later(v.doc.last, v.doc.committed).Add(stall+time.Millisecond), deadline)
+	}
 	if n == 0 || !now.Before(deadline) {
 		return waitFor(now, deadline)
 	}
-	due := later(last, v.nudged).Add(stall)
-	if v.unblocked || !now.Before(due) {
-		v.unblocked, v.nudged = false, now
-		return actNudge, now
+	due := deadline
+	if v.virtual {
+		due = later(last, v.nudged).Add(stall)
+		if v.unblocked || !now.Before(due) {
+			v.unblocked, v.nudged = false, now
+			return actNudge, now
+		}
 	}
 	if v.req.Unstick != nil {
 		cut := last.Add(stuck)
@@ -148,6 +172,7 @@ func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Tim
 			v.unstuck = now
 			return actUnstick, now
 		}
+		due = earlier(due, cut)
 	}
 	return waitFor(now, earlier(due, deadline))
 }
@@ -251,6 +276,9 @@ func (t *Tab) settle(ctx context.Context) error {
 		case actGoOn:
 			t.goOn()
 			continue
+		case actPing:
+			t.ping()
+			continue
 		case actNudge:
 			setPolicy(t.main, policyParams(emulation.VirtualTimePolicyAdvance, nudge))
 			continue
@@ -270,11 +298,34 @@ func (t *Tab) settle(ctx context.Context) error {
 	}
 }
 
+// ping asks the page's process for a sign of life; the answer clears pinged.
+func (t *Tab) ping() {
+	t.mu.Lock()
+	v := t.visit
+	v.doc.pinged = time.Now()
+	loader := v.doc.loader
+	t.mu.Unlock()
+	answer := cdp.Go(t.main, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+	t.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		defer cancel()
+		if _, err := answer.Wait(ctx); err != nil {
+			return
+		}
+		t.update(func(v *visit, now time.Time) {
+			if v.doc.loader == loader {
+				v.doc.pinged, v.doc.last = time.Time{}, now
+			}
+		})
+	})
+}
+
 // arm gives every frame's session a budget of virtual time. A round is counted
 // when the last budget was used up.
 func (t *Tab) arm(round bool) {
 	t.mu.Lock()
 	v := t.visit
+	v.virtual = true
 	if round {
 		v.rounds++
 	}

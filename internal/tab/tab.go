@@ -44,6 +44,8 @@ type Tab struct {
 	setup []func(context.Context) error // answers to collect
 	wake  chan struct{}                 // capacity 1: something changed
 
+	helpers sync.WaitGroup // goroutines that end with the session
+
 	mu       sync.Mutex
 	sessions map[*cdp.Session]*frameSession
 	frames   map[cdpt.FrameID]*frame
@@ -136,7 +138,7 @@ func (t *Tab) open(ctx context.Context) error {
 func (t *Tab) prime(ctx context.Context) error {
 	t.frames[t.mainFrame()] = &frame{id: t.mainFrame(), session: t.main, url: "about:blank"}
 	defer delete(t.frames, t.mainFrame())
-	for _, script := range []string{sampleScript, walkScriptFinish} {
+	for _, script := range []string{sampleScript, touchScript + walkScriptFinish} {
 		if _, err := t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{Expression: script}); err != nil {
 			return err
 		}
@@ -243,10 +245,6 @@ func (t *Tab) begin(s *cdp.Session) {
 	watch := cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript, WorldName: world})
 	t.setup = append(t.setup, func(ctx context.Context) error { _, err := watch.Wait(ctx); return err })
 	wait(t, cdp.Go(s, inspector.Enable, cdpt.Empty{}), autoAttach(s))
-	// Time stands still until a document is committed: a budget set before
-	// could run out on the blank page.
-	pause := cdp.Go(s, emulation.SetVirtualTimePolicy, emulation.SetVirtualTimePolicyParams{Policy: emulation.VirtualTimePolicyPause})
-	t.setup = append(t.setup, func(ctx context.Context) error { _, err := pause.Wait(ctx); return err })
 	resume(s)
 }
 
@@ -286,6 +284,7 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	}
 	v := t.visit
 	var budget emulation.SetVirtualTimePolicyParams
+	virtual := v != nil && v.virtual
 	if v != nil {
 		v.newFrames = true
 		budget = t.budget(v, false)
@@ -294,7 +293,7 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	t.listen(s)
 	t.enable(s)
 	autoAttach(s)
-	if v != nil {
+	if virtual {
 		setPolicy(s, budget)
 	}
 	resume(s)
@@ -330,5 +329,6 @@ func (t *Tab) Close(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("tab: close: %w", err)
 	}
+	t.helpers.Wait()
 	return nil
 }

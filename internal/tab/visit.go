@@ -37,6 +37,7 @@ type visit struct {
 	navError string            // and what it said
 	isFile   bool              // and that the response is a download
 
+	virtual   bool // the page's clock is virtual: from the first document's end of parsing on
 	policy    emulation.VirtualTimePolicy
 	rounds    int  // budgets given after the first one ran out
 	newFrames bool // frames came since the last budget
@@ -67,6 +68,9 @@ type document struct {
 	unreachable string // set on the browser's own error page
 	committed   time.Time
 	whole       bool      // its bytes have all come
+	bytes       int64     // of it so far, decoded
+	last        time.Time // when some came
+	pinged      time.Time // when its process was asked for a sign of life and has not given it
 	dcl, load   time.Time // zero until they happened
 }
 
@@ -188,6 +192,10 @@ func (v *visit) received(id network.RequestID, n int64, now time.Time) {
 	if limit := v.req.MaxBytes; limit > 0 && v.bytes > limit && v.fatal == nil {
 		v.fatal = ErrTooLarge
 	}
+	if id == v.doc.loader {
+		v.doc.bytes += n
+		v.doc.last = now
+	}
 	if p := v.pending[id]; p != nil {
 		p.last, p.stuck = now, false
 	}
@@ -238,7 +246,8 @@ func (v *visit) waiting() (n, streams int, last time.Time) {
 func (v *visit) mayBringText() bool {
 	for _, p := range v.pending {
 		switch p.typ {
-		case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypePreflight:
+		case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypePreflight,
+			network.ResourceTypeEventSource:
 			return true
 		}
 	}
