@@ -34,7 +34,9 @@ func html(body string) http.Handler {
 // where nobody may. evil.test exists, and must not even be resolved.
 func TestRedirects(t *testing.T) {
 	canary := testweb.NewCanary(t)
-	names := func() int { return len(slices.DeleteFunc(web.Resolved(), func(n string) bool { return n != "evil.test" })) }
+	names := func() int {
+		return len(slices.DeleteFunc(web.Resolved(), func(n string) bool { return n != "evil.test" }))
+	}
 	before, dials := names(), len(web.Dialed())
 	mux := http.NewServeMux()
 	for _, host := range []string{"allowed.test", "a.allowed.test", "b.allowed.test", "c.allowed.test", "d.allowed.test"} {

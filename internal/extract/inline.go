@@ -243,6 +243,10 @@ func (l *line) mark(m string) {
 
 // image adds an image's alternative text, unless the text around says it.
 func (l *line) image(n *node) {
+	if !n.shown {
+		l.space = true
+		return
+	}
 	for p, up := n.parent, 0; p != nil && up < 3; p, up = p.parent, up+1 {
 		if p.size > 400 {
 			break

@@ -11,7 +11,7 @@ func TestLinks(t *testing.T) {
 		"(a\thref=https://other.example/x", "TElsewhere", ">",
 		"(a\thref=a#reviews", "T1", ">",
 		"(a\thref=https://www.shop.example/a", "TThe  first ", "(code", "Tthing", ">", ">",
-		"(a\thref=https://cdn.shop.example/b", "IA picture", ">",
+		"(a\thref=https://cdn.shop.example/b", "iA picture", ">",
 		"(a\thref=#top", "TTop", ">",
 		"(a\thref=https://www.shop.example/list?p=1#/cart", "TCart", ">",
 		"(a\thref=javascript:alert(1)", "TNo", ">",

@@ -7,7 +7,7 @@ import (
 
 // list renders a list; what is in it besides items keeps its place.
 func (f *flow) list(n *node) string {
-	l := list{nest: f.nest, step: 1, next: 1, style: n.attr("style"), ordered: n.tag == "ol"}
+	l := list{nest: f.nest, step: 1, next: 1, style: n.attr("style"), ordered: n.tag == "ol", skip: f.skip}
 	if l.ordered {
 		if n.attr("reversed") != "" {
 			l.step = -1
@@ -31,11 +31,13 @@ type list struct {
 	step    int
 	style   string
 	ordered bool
+	skip    map[*node]bool
 }
 
 func (l *list) items(n *node) {
 	for _, k := range n.kids {
 		switch {
+		case l.skip[k]:
 		case k.is("li"):
 			l.addLoose()
 			l.item(k)
@@ -44,10 +46,10 @@ func (l *list) items(n *node) {
 			l.items(k)
 		case k.is("ul", "ol", "menu"):
 			l.addLoose()
-			f := flow{nest: l.nest + 1}
+			f := flow{nest: l.nest + 1, skip: l.skip}
 			l.add(prefix(f.list(k), "  ", "  ", l.nest))
 		default:
-			l.loose.nest = l.nest
+			l.loose.nest, l.loose.skip = l.nest, l.skip
 			l.loose.node(k)
 		}
 	}
@@ -73,7 +75,7 @@ func (l *list) item(n *node) {
 		marker = ordinal(l.next, l.style) + ". "
 		l.next += l.step
 	}
-	f := flow{nest: l.nest + 1}
+	f := flow{nest: l.nest + 1, skip: l.skip}
 	f.children(n)
 	l.add(prefix(f.String(), marker, strings.Repeat(" ", len(marker)), l.nest))
 }

@@ -7,15 +7,17 @@ type TextOptions struct {
 	Whole bool // the whole body, not the main part
 }
 
-// Text renders the page as Markdown: the main or article region when it holds
-// most of the text, else the body.
+// Text renders the page as Markdown: its main part, or the whole body. The
+// main part is the main or article element when that holds most of the text,
+// else the body; of a longer page, what helps to get about the site and what
+// trails behind an article is left out.
 func (d *Doc) Text(o TextOptions) string {
-	n := d.root
+	s := selection{top: d.root}
 	if !o.Whole {
-		n = d.region()
+		s = d.focus()
 	}
-	var f flow
-	f.children(n)
+	f := flow{skip: s.skip}
+	f.children(s.top)
 	return f.String()
 }
 
@@ -28,6 +30,7 @@ type flow struct {
 	parts []part
 	line  line
 	nest  int
+	skip  map[*node]bool // what is left out
 }
 
 // part is one finished block. An apart one has empty lines around it.
@@ -67,6 +70,9 @@ func (f *flow) children(n *node) {
 }
 
 func (f *flow) node(n *node) {
+	if f.skip[n] {
+		return
+	}
 	switch n.kind {
 	case blockNode:
 		f.flush(false)
@@ -148,7 +154,7 @@ var paragraphs = map[string]bool{"p": true, "figcaption": true, "caption": true,
 
 // sub renders n's children as a flow of their own.
 func (f *flow) sub(n *node) string {
-	g := flow{nest: f.nest + 1}
+	g := flow{nest: f.nest + 1, skip: f.skip}
 	g.children(n)
 	return g.String()
 }
@@ -179,7 +185,7 @@ func (f *flow) frame(n *node) {
 	if len(n.kids) == 0 {
 		return
 	}
-	g := flow{nest: f.nest}
+	g := flow{nest: f.nest, skip: f.skip}
 	g.children(n.kids[0])
 	if s := g.String(); s != "" {
 		f.add(markFrame(n.attr("origin"))+"\n"+s+"\n"+markFrameEnd, true)

@@ -26,7 +26,7 @@ type node struct {
 	kids   []*node
 	size   int // visible code points in it and below
 	frame  int
-	shown  bool // of a frame
+	shown  bool // of a frame: it is in sight; of an image: it is no icon
 }
 
 type attr struct{ key, value string }

@@ -1,8 +1,8 @@
 package extract
 
-// region returns the node whose text is the page's main part: the main
-// element, else the only article, when it holds at least half of the visible
-// text; else the root.
+// region returns the node whose text is the page's main part as the page
+// itself says: the main element, else an article, when it holds at least half
+// of the visible text; else the root.
 func (d *Doc) region() *node {
 	var mains, articles []*node
 	d.root.walk(func(n *node) bool {

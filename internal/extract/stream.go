@@ -23,6 +23,7 @@ import (
 //	                                 line feed in it is a line break on screen
 //	Ptext                            a run of text with its white space kept
 //	Ialt                             an image in sight with alternative text
+//	ialt                             the same of an icon
 //	/                                a line break
 //	|                                the edge of a block that has nothing in it
 //	-                                a rule
@@ -119,8 +120,8 @@ func (p *parser) line(line string) error {
 		return p.close()
 	case 'T', 'P':
 		p.text(kind, unescape(rest))
-	case 'I':
-		p.at.add(&node{kind: imageNode, text: Line(unescape(rest), maxAlt)})
+	case 'I', 'i':
+		p.at.add(&node{kind: imageNode, text: Line(unescape(rest), maxAlt), shown: kind == 'I'})
 	case '/':
 		p.at.add(&node{kind: breakNode})
 	case '|':

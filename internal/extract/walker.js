@@ -3,6 +3,7 @@
 
 const NODES = 300000, CHARS = 4000000, DEPTH = 1000; // beyond these the walk ends, and the header says so
 const URL_CHARS = 2049; // one more than a URL may have
+const ICON = 48; // px: images with a smaller side decorate; they name a link, but are not told of in the text
 const LABEL = 300; // characters of an image's alternative text: nobody sees it while the image shows
 
 const set = words => new Set(words.split(' '));
@@ -339,10 +340,10 @@ const shown = p => {
 };
 
 const image = p => {
-  const alt = squeeze(attr(p.el, 'alt')).trim();
-  if (!alt || !shown(p)) return;
+  const alt = squeeze(attr(p.el, 'alt')).trim(), b = alt && shown(p);
+  if (!b) return;
   flush();
-  write('I' + escape(alt.slice(0, LABEL)));
+  write((b.width >= ICON && b.height >= ICON ? 'I' : 'i') + escape(alt.slice(0, LABEL)));
   flow = true, spaced = false, atomic = true, last = null;
 };
 
