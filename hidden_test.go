@@ -46,7 +46,7 @@ func TestHiddenTextIsLeftOutAndCounted(t *testing.T) {
 		{"HID-031 covered", `<div style="position:relative"><p>` + mark + `</p><div style="position:absolute;inset:0;background:#fff;z-index:9"></div></div>`, true},
 		{"HID-032 closed details", `<details><summary>More</summary>` + mark + `</details>`, true},
 		{"HID-037 comment", `<!-- ` + mark + ` -->`, false},
-		{"HID-039 noscript", `<noscript>` + mark + `</noscript>`, false},
+		{"HID-039 noscript", `<noscript>` + mark + `</noscript>`, true},
 		{"HID-041 comment in a style", `<style>/* ` + mark + ` */</style>`, false},
 		{"attributes", `<p title="` + mark + `" data-x="` + mark + `" aria-label="` + mark + `">shown</p><input value="` + mark + `" placeholder="` + mark + `"><textarea>` + mark + `</textarea>`, false},
 	} {
@@ -78,7 +78,7 @@ func TestVisibleTextIsNotLost(t *testing.T) {
 		"white on a dark box":         `<p style="background:#222;color:#fff">` + mark + `</p>`,
 		"white over a picture":        `<p style="background:url(data:,) #fff;background-image:linear-gradient(#000,#333);color:#fff">` + mark + `</p>`,
 		"fades in":                    `<style>@keyframes in{from{opacity:0}}</style><p style="animation:in 2s both">` + mark + `</p>`,
-		"below the fold, on demand":   `<div style="height:3000px"></div><section style="content-visibility:auto">` + mark + `</section>`,
+		"below the fold, on demand":   `<div style="height:3000px"></div><section style="content-visibility:auto;contain-intrinsic-size:auto 500px">` + mark + `</section>`,
 		"HID-046 open shadow root":    `<div id=h></div><script>h.attachShadow({mode:'open'}).innerHTML='<p>` + mark + `</p>'</script>`,
 		"HID-047 frame of one's own":  `<iframe srcdoc="<p>` + mark + `</p>"></iframe>`,
 		"scrolls inside its box":      `<div style="height:50px;overflow:auto"><div style="height:500px"></div>` + mark + `</div>`,

@@ -205,26 +205,36 @@ func (f *focus) dropRepeated() {
 		}
 		return 0
 	}
-	kept := map[string]*unit{}
+	same := map[string][]*unit{}
 	for _, u := range f.units {
 		if u.fixed || !inside(u.box, f.top) || f.skipped(u) {
 			continue
 		}
-		key := u.key()
-		if !long(key) {
+		if key := u.key(); long(key) {
+			same[key] = append(same[key], u)
+		}
+	}
+	for _, us := range same {
+		if len(us) > maxRepeats {
 			continue
 		}
-		switch other := kept[key]; {
-		case other == nil:
-			kept[key] = u
-		case rank(u) > rank(other):
-			f.skipUnit(other)
-			kept[key] = u
-		default:
-			f.skipUnit(u)
+		best := us[0]
+		for _, u := range us {
+			if rank(u) > rank(best) {
+				best = u
+			}
+		}
+		for _, u := range us {
+			if u != best {
+				f.skipUnit(u)
+			}
 		}
 	}
 }
+
+// maxRepeats is how often the same text may stand on a page for one of them to
+// be enough. More often, it belongs to each card of a listing.
+const maxRepeats = 3
 
 // keepHeading brings the page's heading back when the main part was narrowed
 // past it.

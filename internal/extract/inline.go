@@ -248,6 +248,9 @@ func (l *line) image(n *node) {
 		return
 	}
 	for p, up := n.parent, 0; p != nil && up < 3; p, up = p.parent, up+1 {
+		if p.size > 0 && p.is("a") { // the picture on a card whose link has words
+			return
+		}
 		if p.size > 400 {
 			break
 		}

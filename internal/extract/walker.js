@@ -343,7 +343,8 @@ const image = p => {
   const alt = squeeze(attr(p.el, 'alt')).trim(), b = alt && shown(p);
   if (!b) return;
   flush();
-  write((b.width >= ICON && b.height >= ICON ? 'I' : 'i') + escape(alt.slice(0, LABEL)));
+  const side = name => Math.max(b[name], parseInt(attr(p.el, name)) || 0); // an image that was not loaded has lost its size
+  write((Math.min(side('width'), side('height')) >= ICON ? 'I' : 'i') + escape(alt.slice(0, LABEL)));
   flow = true, spaced = false, atomic = true, last = null;
 };
 
