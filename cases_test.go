@@ -52,6 +52,7 @@ func TestCases(t *testing.T) {
 		}
 		ran++
 		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
 			if f := decided[c.ID]; f != nil {
 				f(c)
 			}

@@ -59,7 +59,6 @@ func TestOutcomesAreToldApart(t *testing.T) {
 		{"binary", both, "site.test/raw?type=bin", bellglass.StatusError, bellglass.ReasonContent, 200, ""},
 		{"attachment", both, "site.test/download?name=report.bin&size=10", bellglass.StatusRejected, bellglass.ReasonDownload, 200, ""},
 		{"JSON", both, "site.test/raw?type=json", bellglass.StatusOK, "", 200, "{"},
-		{"decompression bomb", both, "site.test/bomb?coding=gzip&mib=64", bellglass.StatusError, bellglass.ReasonTooLarge, 0, ""},
 	} {
 		schemes := []string{k.scheme}
 		if k.scheme == both {
@@ -67,6 +66,7 @@ func TestOutcomesAreToldApart(t *testing.T) {
 		}
 		for _, scheme := range schemes {
 			t.Run(k.name+"/"+scheme, func(t *testing.T) {
+				t.Parallel()
 				res := browse(t, bg, scheme+"://"+k.url)
 				if res.Status != k.status || res.Reason != k.reason {
 					t.Errorf("got %s %s (%v), want %s %s", res.Status, res.Reason, res.Err, k.status, k.reason)

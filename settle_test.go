@@ -27,6 +27,7 @@ func TestEveryPageIsReadComplete(t *testing.T) {
 				continue
 			}
 			t.Run(scheme+p.Path, func(t *testing.T) {
+				t.Parallel()
 				start := time.Now()
 				res := browse(t, bg, scheme+"://site.test"+p.Path)
 				t.Logf("%v", time.Since(start).Round(time.Millisecond))

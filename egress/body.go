@@ -53,7 +53,7 @@ func (b *body) writeTo(u *upstream) error {
 		}
 	}
 	for {
-		b.c.nc.SetReadDeadline(time.Now().Add(u.run.cfg.IdleTimeout))
+		b.c.nc.SetReadDeadline(time.Now().Add(u.run.config().IdleTimeout))
 		n, err := src.Read(buf[:])
 		b.left -= int64(n)
 		if n > 0 {

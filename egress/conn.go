@@ -21,6 +21,9 @@ type conn struct {
 	br    *bufio.Reader // of nc; nil once a tunnel is past its first bytes
 	bound bool
 	lease *lease // nil if not bound, or bound to no run
+	// serving is true from a request to the end of its answer. Guarded by
+	// e.mu.
+	serving bool
 }
 
 // run returns the run the connection belongs to, or nil.
@@ -75,7 +78,7 @@ func (c *conn) serve() {
 		case h.method == "CONNECT":
 			c.connect(h)
 			return
-		case !c.forward(h):
+		case !c.forward(h) || !c.e.idle(c):
 			return
 		}
 	}
@@ -123,7 +126,7 @@ func (c *conn) admit(a *attempt, tls bool) error {
 	if run == nil {
 		return &policy.Refusal{Reason: policy.ReasonHost, What: "endpoint without run"}
 	}
-	rules := run.cfg.Rules
+	rules := a.cfg.Rules
 	if err := rules.CheckConnect(a.hp.host, a.hp.port, tls); err != nil {
 		return err
 	}
@@ -154,28 +157,28 @@ func (c *conn) dial(ctx context.Context, a *attempt) (net.Conn, error) {
 // route makes the connection itself, or has the gateway make it. A plain http
 // request gets a connection to the gateway, which it is then sent to whole.
 func (c *conn) route(ctx context.Context, a *attempt) (nc net.Conn, err error) {
-	run, host, port := c.run(), a.hp.host, a.hp.port
+	host, port := a.hp.host, a.hp.port
 	gateway := c.gateway(a)
 	if gateway == nil {
-		nc, a.route, err = c.e.p.gate.connect(ctx, run.cfg.Rules, host, port)
+		nc, a.route, err = c.e.p.gate.connect(ctx, a.cfg.Rules, host, port)
 		return nc, err
 	}
 	if host.Addr.IsValid() { // a literal can be judged on either side
-		if a.route.class, err = c.e.p.gate.judge(run.cfg.Rules, host, host.Addr, port); err != nil {
+		if a.route.class, err = c.e.p.gate.judge(a.cfg.Rules, host, host.Addr, port); err != nil {
 			return nil, err
 		}
 	}
 	start := time.Now()
 	defer func() { a.route.dial = time.Since(start) }()
 	if a.ev.Method == http.MethodConnect {
-		return gateway.tunnel(ctx, run, a.hp)
+		return gateway.tunnel(ctx, c.run(), a.hp)
 	}
 	return gateway.dial(ctx)
 }
 
 // gateway returns the gateway that an attempt goes through, or nil.
 func (c *conn) gateway(a *attempt) *Gateway {
-	if c.run().cfg.Rules.Unsafe(a.hp.host, a.hp.port) {
+	if a.cfg.Rules.Unsafe(a.hp.host, a.hp.port) {
 		return nil
 	}
 	return c.e.p.opts.Gateway

@@ -29,13 +29,14 @@ const (
 	ReasonBudget     policy.Reason = "budget_exceeded"   // a limit of the run; What names it
 	ReasonDNS        policy.Reason = "dns_failure"       //
 	ReasonConnection policy.Reason = "connection_failed" // refused, unreachable, timed out or broken off
+	ReasonUpstream   policy.Reason = "proxy_unavailable" // the proxy that is to make the connections does not
 )
 
 // IsRefusal reports whether reason is a verdict on what was asked, rather than a
 // failure or an exhausted budget.
 func IsRefusal(reason policy.Reason) bool {
 	switch reason {
-	case "", ReasonDNS, ReasonConnection, ReasonBudget:
+	case "", ReasonDNS, ReasonConnection, ReasonBudget, ReasonUpstream:
 		return false
 	}
 	return true
@@ -43,7 +44,7 @@ func IsRefusal(reason policy.Reason) bool {
 
 // Error is a failure that is not a verdict.
 type Error struct {
-	Reason policy.Reason // ReasonDNS, ReasonConnection or ReasonBudget
+	Reason policy.Reason // ReasonDNS, ReasonConnection, ReasonUpstream or ReasonBudget
 	What   string        // a few words without addresses, or ""
 	Err    error         // may hold addresses: for logs only; may be nil
 }

@@ -13,13 +13,15 @@ import (
 type Endpoint struct {
 	p    *Proxy
 	ln   net.Listener
-	quit chan struct{}  // closed with the endpoint
+	quit chan struct{}  // closed with the listener
+	once sync.Once      // closes it
 	wg   sync.WaitGroup // client connections
 
-	mu      sync.Mutex
-	closed  bool
-	lease   *lease // nil: everything is denied
-	clients map[*conn]struct{}
+	mu       sync.Mutex
+	closed   bool
+	draining bool   // no new client, no new request
+	lease    *lease // nil: everything is denied
+	clients  map[*conn]struct{}
 }
 
 // lease is the time for which an endpoint belongs to a run.
@@ -75,26 +77,59 @@ func (e *Endpoint) Release() {
 	l.pool.close()
 }
 
+// Drain closes the listener and the connections of clients that ask for
+// nothing, and lets tunnels and requests that are open come to their end. When
+// none is left, or when ctx ends, it closes the endpoint. It returns how many
+// connections had to be cut.
+func (e *Endpoint) Drain(ctx context.Context) int {
+	e.mu.Lock()
+	e.draining = true
+	for c := range e.clients {
+		if !c.serving {
+			c.nc.Close()
+		}
+	}
+	e.mu.Unlock()
+	e.shut()
+	done := make(chan struct{})
+	go func() { e.wg.Wait(); close(done) }()
+	cut := 0
+	select {
+	case <-done:
+	case <-ctx.Done():
+		e.mu.Lock()
+		cut = len(e.clients)
+		e.mu.Unlock()
+	}
+	e.Close()
+	<-done
+	return cut
+}
+
 // Close closes the listener and releases the endpoint. It returns when all
 // goroutines of the endpoint are done.
 func (e *Endpoint) Close() error {
 	e.Release()
 	e.mu.Lock()
-	first := !e.closed
 	e.closed = true
 	for c := range e.clients {
 		c.nc.Close()
 	}
 	e.mu.Unlock()
-	var err error
-	if first {
-		close(e.quit)
-		err = e.ln.Close()
-	}
+	err := e.shut()
 	e.wg.Wait()
 	e.p.mu.Lock()
 	delete(e.p.endpoints, e)
 	e.p.mu.Unlock()
+	return err
+}
+
+// shut closes the listener, once.
+func (e *Endpoint) shut() (err error) {
+	e.once.Do(func() {
+		close(e.quit)
+		err = e.ln.Close()
+	})
 	return err
 }
 
@@ -142,7 +177,7 @@ func passing(err error) bool {
 func (e *Endpoint) enter(c *conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || len(e.clients) >= e.p.opts.MaxClients {
+	if e.closed || e.draining || len(e.clients) >= e.p.opts.MaxClients {
 		return false
 	}
 	e.clients[c] = struct{}{}
@@ -157,11 +192,25 @@ func (e *Endpoint) leave(c *conn) {
 	e.wg.Done()
 }
 
+// idle notes that a client has been answered. It reports false if it may not
+// ask again.
+func (e *Endpoint) idle(c *conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.serving = false
+	return !e.draining
+}
+
 // bind ties a client connection to the lease of this moment, if it is not tied
-// to one yet. It reports false if the connection outlived its lease.
+// to one yet. It reports false if the connection outlived its lease, or if the
+// endpoint is drained.
 func (e *Endpoint) bind(c *conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.draining {
+		return false
+	}
+	c.serving = true
 	if c.bound {
 		return c.lease == e.lease
 	}

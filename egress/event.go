@@ -60,6 +60,7 @@ func (e Event) LogAttrs() []slog.Attr {
 // attempt is one request for a connection, from its head to its end.
 type attempt struct {
 	c     *conn
+	cfg   *RunConfig // of the run when the attempt began; nil without run
 	start time.Time
 	hp    hostPort
 	route route
@@ -73,8 +74,9 @@ func (c *conn) begin(h *head) *attempt {
 		a.ev.Method = h.method
 	}
 	if run := c.run(); run != nil {
-		a.ev.Tenant, a.ev.Run = run.cfg.Tenant, run.cfg.ID
-		if run.cfg.TrustIdentity && h != nil {
+		a.cfg = run.config()
+		a.ev.Tenant, a.ev.Run = a.cfg.Tenant, a.cfg.ID
+		if a.cfg.TrustIdentity && h != nil {
 			a.label(h)
 		}
 		run.requests.Add(1)

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,14 +27,14 @@ func (c *conn) forward(h *head) bool {
 	if req.body == nil {
 		stop = c.watch(func() { cancel(errGone) })
 	}
-	req.watch = newStopwatch()
-	defer c.run().track(&live{watch: req.watch, cut: func() { cancel(errSilent) }})()
+	req.live = &live{watch: newStopwatch(), cut: func(why error) { cancel(why) }, place: a.place(false)}
+	defer c.run().track(req.live)()
 	up, resp, err := c.exchange(ctx, a, req)
 	if err != nil {
 		stop()
 		switch {
-		case context.Cause(ctx) == error(errSilent):
-			a.refuse(errSilent)
+		case cutBy(ctx) != nil:
+			a.refuse(cutBy(ctx))
 		case ctx.Err() != nil || errors.Is(err, errGone):
 			a.abandon()
 		default:
@@ -42,7 +43,9 @@ func (c *conn) forward(h *head) bool {
 		return false
 	}
 	a.decide(nil)
-	err = c.respond(h, resp)
+	if err = c.respond(h, resp); err != nil {
+		err = cmp.Or(cutBy(ctx), err)
+	}
 	stop()
 	resp.Body.Close()
 	whole := err == nil && ctx.Err() == nil && (req.body == nil || req.body.drained)
@@ -64,7 +67,7 @@ type request struct {
 	body    *body  // nil without
 	get     bool   // it may be sent twice
 	gateway bool   // it goes to the gateway
-	watch   *stopwatch
+	live    *live
 }
 
 // methods are those that a browser sends to an http URL, and whether they are
@@ -91,7 +94,7 @@ func (c *conn) judgeRequest(a *attempt, h *head) (*request, error) {
 		return nil, err
 	}
 	switch {
-	case !safe && c.run().cfg.ReadOnly:
+	case !safe && a.cfg.ReadOnly:
 		return nil, &policy.Refusal{Reason: ReasonReadOnly, What: "method " + h.method}
 	case !sameAuthority(h.host, t.host, t.port, 80):
 		return nil, bad("Host differs from the target")
@@ -132,6 +135,21 @@ func (c *conn) watch(gone func()) (stop func()) {
 	}
 }
 
+// cutBy returns why an exchange was cut from the outside, or nil.
+func cutBy(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause == error(errSilent) || cause == error(errRevoked) {
+		return cause
+	}
+	return nil
+}
+
+// stillAllowed judges the address of a kept connection by the rules of this
+// moment. Of one through a gateway it is the gateway that judges.
+func (c *conn) stillAllowed(a *attempt, up *upstream) bool {
+	addr := up.route.addr
+	return !addr.IsValid() || a.cfg.Rules.CheckAddr(a.hp.host, addr, a.hp.port) == nil
+}
+
 // exchange sends a request and returns the head of the response, by way of a
 // kept connection if there is one that still works.
 func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstream, *http.Response, error) {
@@ -141,8 +159,13 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 			if up == nil {
 				break
 			}
-			a.route = route{class: up.class}
-			up.attach(ctx, req.watch)
+			if !c.stillAllowed(a, up) {
+				up.Close()
+				continue
+			}
+			a.route = route{class: up.route.class, addr: up.route.addr}
+			c.run().reached(req.live, up.route.addr)
+			up.attach(ctx, req.live.watch)
 			before := up.received
 			resp, err := up.roundTrip(req)
 			if err == nil {
@@ -158,8 +181,9 @@ func (c *conn) exchange(ctx context.Context, a *attempt, req *request) (*upstrea
 	if err != nil {
 		return nil, nil, err
 	}
-	up := newUpstream(nc, req.hp, a.route.class, c.run())
-	up.attach(ctx, req.watch)
+	up := newUpstream(nc, req.hp, a.route, c.run())
+	c.run().reached(req.live, a.route.addr)
+	up.attach(ctx, req.live.watch)
 	if req.body != nil && req.body.expected {
 		c.write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
 	}

@@ -51,6 +51,12 @@ type Gate struct {
 	// passed judgement.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
 
+	// Foreign, if not nil, is somebody else's proxy that makes the
+	// connections, except those to addresses that the rules open as unsafe,
+	// which are local by nature. It is asked for addresses that passed
+	// judgement, and Dial is then not.
+	Foreign *Foreign
+
 	// DNSTimeout and DialTimeout bound one look-up and all dials of one
 	// connection. If zero, 5 and 10 seconds.
 	DNSTimeout, DialTimeout time.Duration
@@ -67,6 +73,7 @@ type Gate struct {
 // route is how a connection came about.
 type route struct {
 	class     policy.Class // of the address dialed, or of the one refused
+	addr      netip.Addr   // dialed; invalid through a gateway
 	dns, dial time.Duration
 }
 
@@ -100,7 +107,8 @@ func (g *Gate) connect(ctx context.Context, r *policy.Rules, host policy.Host, p
 	}
 	rt.class = policy.Classify(addrs[0])
 	start = time.Now()
-	c, err := g.dialAny(ctx, r, host, addrs, port)
+	c, addr, err := g.dialAny(ctx, r, host, addrs, port)
+	rt.addr = addr
 	rt.dial = time.Since(start)
 	return c, rt, err
 }
@@ -126,31 +134,32 @@ func (g *Gate) judge(r *policy.Rules, host policy.Host, a netip.Addr, port uint1
 
 // dialAny dials the addresses until one answers, the next when one has failed
 // or is late.
-func (g *Gate) dialAny(ctx context.Context, r *policy.Rules, host policy.Host, addrs []netip.Addr, port uint16) (net.Conn, error) {
+func (g *Gate) dialAny(ctx context.Context, r *policy.Rules, host policy.Host, addrs []netip.Addr, port uint16) (net.Conn, netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, or(g.DialTimeout, defaultDialTimeout))
 	defer cancel()
 	if len(addrs) == 1 {
 		c, err := g.dialOne(ctx, r, host, netip.AddrPortFrom(addrs[0], port))
-		return c, dialError(err)
+		return c, addrs[0], dialError(err)
 	}
 	addrs = interleave(addrs)
 	if len(addrs) > maxDials {
 		addrs = addrs[:maxDials]
 	}
 	type result struct {
-		c   net.Conn
-		err error
+		c    net.Conn
+		addr netip.Addr
+		err  error
 	}
 	results := make(chan result)
 	var (
-		won     net.Conn
+		won     result
 		errs    []error
 		next    int
 		pending int
 	)
 	late := time.NewTimer(0)
 	defer late.Stop()
-	for won == nil && (pending > 0 || next < len(addrs)) {
+	for won.c == nil && (pending > 0 || next < len(addrs)) {
 		select {
 		case <-late.C:
 			if next == len(addrs) || ctx.Err() != nil {
@@ -162,13 +171,14 @@ func (g *Gate) dialAny(ctx context.Context, r *policy.Rules, host policy.Host, a
 			pending++
 			go func() {
 				c, err := g.dialOne(ctx, r, host, ap)
-				results <- result{c, err}
+				results <- result{c, ap.Addr(), err}
 			}()
 			late.Reset(dialStagger)
 		case res := <-results:
 			pending--
-			won = res.c
-			if res.err != nil {
+			if res.err == nil {
+				won = res
+			} else {
 				errs = append(errs, res.err)
 				late.Reset(0)
 			}
@@ -180,14 +190,17 @@ func (g *Gate) dialAny(ctx context.Context, r *policy.Rules, host policy.Host, a
 			res.c.Close()
 		}
 	}
-	if won != nil {
-		return won, nil
+	if won.c != nil {
+		return won.c, won.addr, nil
 	}
-	return nil, dialError(errors.Join(append(errs, ctx.Err())...))
+	return nil, netip.Addr{}, dialError(errors.Join(append(errs, ctx.Err())...))
 }
 
 // dialOne dials one address that was judged.
 func (g *Gate) dialOne(ctx context.Context, r *policy.Rules, host policy.Host, ap netip.AddrPort) (net.Conn, error) {
+	if g.Foreign != nil && !r.Unsafe(host, ap.Port()) {
+		return g.Foreign.Dial(ctx, ap)
+	}
 	if g.Dial != nil {
 		c, err := g.Dial(ctx, ap)
 		if err == nil && c == nil {
@@ -219,6 +232,10 @@ func dialError(err error) error {
 	var refusal *policy.Refusal
 	if errors.As(err, &refusal) {
 		return refusal
+	}
+	var failure *Error
+	if errors.As(err, &failure) { // of a foreign proxy
+		return failure
 	}
 	what := "connection failed"
 	var timeout interface{ Timeout() bool }

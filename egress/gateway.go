@@ -6,11 +6,11 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,6 +56,9 @@ func NewGateway(addr netip.AddrPort, cfg *tls.Config) (*Gateway, error) {
 	}
 	cfg = cfg.Clone()
 	cfg.NextProtos = []string{"http/1.1"}
+	if cfg.ClientSessionCache == nil { // each tunnel is a connection of its own
+		cfg.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	}
 	return &Gateway{addr: addr, cfg: cfg}, nil
 }
 
@@ -66,7 +69,7 @@ func (g *Gateway) dial(ctx context.Context) (net.Conn, error) {
 	d := tls.Dialer{Config: g.cfg}
 	c, err := d.DialContext(ctx, "tcp", g.addr.String())
 	if err != nil {
-		return nil, &Error{Reason: ReasonConnection, What: "gateway not reached", Err: err}
+		return nil, &Error{Reason: ReasonUpstream, What: "gateway not reached", Err: err}
 	}
 	return c, nil
 }
@@ -91,7 +94,8 @@ func (g *Gateway) tunnel(ctx context.Context, run *Run, hp hostPort) (net.Conn, 
 
 // identity returns the fields that name a run to a gateway.
 func (r *Run) identity() []field {
-	return []field{{tenantHeader, fieldValue(r.cfg.Tenant)}, {runHeader, fieldValue(r.cfg.ID)}}
+	c := r.config()
+	return []field{{tenantHeader, fieldValue(c.Tenant)}, {runHeader, fieldValue(c.ID)}}
 }
 
 // fieldValue makes a name safe for a header field, and readable at the other
@@ -140,7 +144,7 @@ func gatewayError(resp *http.Response) error {
 	reason := policy.Reason(resp.Header.Get(ReasonHeader))
 	switch {
 	case !isReason(string(reason)):
-		return &Error{Reason: ReasonConnection, What: "gateway answered " + fmt.Sprint(resp.StatusCode)}
+		return &Error{Reason: ReasonUpstream, What: "gateway answered " + strconv.Itoa(resp.StatusCode)}
 	case IsRefusal(reason):
 		return &policy.Refusal{Reason: reason, What: "by the gateway"}
 	}
@@ -150,45 +154,4 @@ func gatewayError(resp *http.Response) error {
 // isReason reports whether s has the form of a reason word.
 func isReason(s string) bool {
 	return s != "" && len(s) <= 40 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
-}
-
-// Foreign is a forward proxy that somebody else runs, such as a company's. Its
-// Dial method serves as [Gate.Dial]: it is asked for addresses that were
-// judged here, never for names, so that it cannot be led elsewhere.
-type Foreign struct {
-	Addr netip.AddrPort // of the proxy
-	TLS  *tls.Config    // for a proxy that is spoken to in TLS, else nil
-	// Authorization is the value of the Proxy-Authorization field, or "".
-	// It is seen by the proxy only.
-	Authorization string
-}
-
-// Dial opens a tunnel to addr through the proxy.
-func (f *Foreign) Dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
-	var (
-		c   net.Conn
-		err error
-	)
-	if f.TLS != nil {
-		d := tls.Dialer{Config: f.TLS}
-		c, err = d.DialContext(ctx, "tcp", f.Addr.String())
-	} else {
-		c, err = new(net.Dialer).DialContext(ctx, "tcp", f.Addr.String())
-	}
-	if err != nil {
-		return nil, err
-	}
-	fields := []field{{"Host", addr.String()}}
-	if f.Authorization != "" {
-		fields = append(fields, field{"Proxy-Authorization", f.Authorization})
-	}
-	tunnel, resp, err := askTunnel(ctx, c, appendHead(nil, http.MethodConnect, addr.String(), fields))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("egress: foreign proxy answered %d", resp.StatusCode)
-	}
-	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	return tunnel, nil
 }

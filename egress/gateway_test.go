@@ -194,11 +194,11 @@ func TestGatewayWordsAreChecked(t *testing.T) {
 		"host_not_allowed":                   policy.ReasonHost,
 		"dns_failure":                        ReasonDNS,
 		"budget_exceeded":                    ReasonBudget,
-		"":                                   ReasonConnection,
-		"Host":                               ReasonConnection,
-		"a b":                                ReasonConnection,
-		"x\r\nSet-Cookie: a=1":               ReasonConnection,
-		strings.Repeat("very_", 10) + "long": ReasonConnection,
+		"":                                   ReasonUpstream,
+		"Host":                               ReasonUpstream,
+		"a b":                                ReasonUpstream,
+		"x\r\nSet-Cookie: a=1":               ReasonUpstream,
+		strings.Repeat("very_", 10) + "long": ReasonUpstream,
 	} {
 		resp := &http.Response{StatusCode: 403, Header: http.Header{ReasonHeader: {word}}}
 		if got, _ := reasonOf(gatewayError(resp)); got != want {
@@ -270,7 +270,7 @@ func TestForeignProxyGetsJudgedAddresses(t *testing.T) {
 		io.Copy(c, up)
 	}))
 	f := &Foreign{Addr: foreign.Addr().(*net.TCPAddr).AddrPort(), Authorization: "Basic c2VjcmV0"}
-	w.gate.Dial = f.Dial
+	w.gate.Foreign = f
 	run, e := w.run(allowed(), RunConfig{})
 	if _, body := ask(t, e, getFrom("http://allowed.test/")); body != "hello" {
 		t.Errorf("got %q", body)
@@ -289,5 +289,10 @@ func TestForeignProxyGetsJudgedAddresses(t *testing.T) {
 	}
 	w.names["allowed.test"] = []netip.Addr{addrAllowed}
 	deny.Store(true)
-	refused(t, e, getFrom("http://allowed.test/"), 502, ReasonConnection)
+	refused(t, e, getFrom("http://allowed.test/"), 502, ReasonUpstream)
+	foreign.Close()
+	refused(t, e, getFrom("http://allowed.test/"), 502, ReasonUpstream)
+	if o, _ := run.Outcome("allowed.test", 80); strings.Contains(fmt.Sprint(o), f.Addr.String()) {
+		t.Errorf("outcome %+v names the proxy", o)
+	}
 }

@@ -2,9 +2,12 @@ package egress
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -81,8 +84,7 @@ func (p *Proxy) Serve(ln net.Listener) *Endpoint {
 	defer p.mu.Unlock()
 	if p.closed {
 		e.closed = true
-		close(e.quit)
-		ln.Close()
+		e.shut()
 		return e
 	}
 	p.endpoints[e] = struct{}{}
@@ -93,18 +95,47 @@ func (p *Proxy) Serve(ln net.Listener) *Endpoint {
 // Close closes every endpoint and cuts every connection. It returns when all
 // goroutines of the proxy are done, and may be called more than once.
 func (p *Proxy) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	var all []*Endpoint
-	for e := range p.endpoints {
-		all = append(all, e)
-	}
-	p.mu.Unlock()
-	for _, e := range all {
+	for _, e := range p.end() {
 		e.Close()
 	}
 	p.wg.Wait()
 	return nil
+}
+
+// Drain does to all endpoints at once what [Endpoint.Drain] does to one, and
+// closes the proxy. It returns how many connections had to be cut.
+func (p *Proxy) Drain(ctx context.Context) int {
+	var (
+		wg  sync.WaitGroup
+		cut atomic.Int64
+	)
+	for _, e := range p.end() {
+		wg.Go(func() { cut.Add(int64(e.Drain(ctx))) })
+	}
+	wg.Wait()
+	p.Close()
+	return int(cut.Load())
+}
+
+// end keeps new endpoints from being opened, and returns the old ones.
+func (p *Proxy) end() []*Endpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return slices.Collect(maps.Keys(p.endpoints))
+}
+
+// Clients returns the number of client connections that are open.
+func (p *Proxy) Clients() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for e := range p.endpoints {
+		e.mu.Lock()
+		n += len(e.clients)
+		e.mu.Unlock()
+	}
+	return n
 }
 
 // serves reports whether addr is one of the proxy's own endpoints.

@@ -82,7 +82,7 @@ func (t *relay) put(dst net.Conn, b []byte, run, own *atomic.Int64) error {
 	if len(b) == 0 {
 		return nil
 	}
-	dst.SetWriteDeadline(time.Now().Add(t.run.cfg.IdleTimeout))
+	dst.SetWriteDeadline(time.Now().Add(t.run.config().IdleTimeout))
 	n, err := dst.Write(b)
 	run.Add(int64(n))
 	own.Add(int64(n))
@@ -95,8 +95,8 @@ func (t *relay) put(dst net.Conn, b []byte, run, own *atomic.Int64) error {
 // limit returns the time at which the tunnel ends if nothing moves, and the
 // error it then ends with.
 func (t *relay) limit() (time.Time, error) {
-	idle := t.watch.last().Add(t.run.cfg.IdleTimeout)
-	end := t.watch.started.Add(t.run.cfg.MaxDuration)
+	idle := t.watch.last().Add(t.run.config().IdleTimeout)
+	end := t.watch.started.Add(t.run.config().MaxDuration)
 	if idle.Before(end) {
 		return idle, exhausted("idle time")
 	}
@@ -119,8 +119,16 @@ func (t *relay) abort(cause error) {
 	})
 }
 
-// reset closes a connection with a reset, if it is TCP.
+// reset closes a connection with a reset, if it is TCP or runs over it. The
+// layers above have no say: TLS would announce a regular end.
 func reset(c net.Conn) {
+	for {
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = outer.NetConn()
+	}
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
 	}
@@ -220,7 +228,7 @@ func (h *half) move(deadline time.Time) (int64, error) {
 		defer buffers.Put(buf)
 	}
 	if n > 0 {
-		h.dst.SetWriteDeadline(time.Now().Add(h.t.run.cfg.IdleTimeout))
+		h.dst.SetWriteDeadline(time.Now().Add(h.t.run.config().IdleTimeout))
 		if w, err := h.dst.Write(buf[:n]); err != nil {
 			if !errors.Is(err, os.ErrDeadlineExceeded) {
 				h.dead = h.dst

@@ -83,7 +83,7 @@ func (h *half) splice(deadline time.Time) (int64, error) {
 	h.src.SetReadDeadline(deadline)
 	// Bytes that are inside the pipe when a write times out are gone. The
 	// later deadline lets the two time-outs be told apart by the clock.
-	stalled := now.Add(h.t.run.cfg.IdleTimeout + spliceWait)
+	stalled := now.Add(h.t.run.config().IdleTimeout + spliceWait)
 	h.dst.SetWriteDeadline(stalled)
 	limited := io.LimitedReader{R: h.src, N: bulkSize}
 	n, err := h.dst.(*net.TCPConn).ReadFrom(&limited)

@@ -35,6 +35,7 @@ const century = 100 * 365 * 24 * time.Hour
 const (
 	maxOutcomes = 2048
 	maxRefused  = 100
+	maxNeeded   = 1000
 )
 
 // RunConfig describes a run. In every budget zero means the default, and a
@@ -52,6 +53,11 @@ type RunConfig struct {
 	// HEAD or OPTIONS. Methods inside TLS cannot be seen.
 	ReadOnly bool
 
+	// Window, if positive, is the time after which requests, bytes and hosts
+	// are counted anew. It is for a run that has no end, such as a role of a
+	// proxy that serves many.
+	Window time.Duration
+
 	MaxConns    int   // connections to the outside at one time
 	MaxRequests int64 // tunnels and plain http requests, refused ones included
 	MaxBytes    int64 // sent and received by connections to the outside; up to 1 MiB more per connection may pass
@@ -68,11 +74,14 @@ type RunConfig struct {
 // Run is one run: its rules, its budgets and what became of its connections.
 // It is safe for concurrent use.
 type Run struct {
-	cfg RunConfig
+	cfg atomic.Pointer[RunConfig]
 
 	requests, received, sent atomic.Int64
+	// What of these was counted before the present window.
+	pastRequests, pastBytes atomic.Int64
 
 	mu       sync.Mutex
+	window   time.Time // when the present one began
 	conns    int
 	hosts    map[policy.Host]bool
 	names    map[string]*minute // by registrable domain
@@ -115,15 +124,8 @@ type Refused struct {
 
 // NewRun returns a run that has not reached anything yet.
 func NewRun(c RunConfig) *Run {
-	c.MaxConns = budget(c.MaxConns, DefaultMaxConns, math.MaxInt)
-	c.MaxRequests = budget(c.MaxRequests, DefaultMaxRequests, math.MaxInt64)
-	c.MaxBytes = budget(c.MaxBytes, DefaultMaxBytes, math.MaxInt64)
-	c.MaxHosts = budget(c.MaxHosts, DefaultMaxHosts, math.MaxInt)
-	c.MaxNames = budget(c.MaxNames, DefaultMaxNames, math.MaxInt)
-	c.IdleTimeout = budget(c.IdleTimeout, DefaultIdleTimeout, century)
-	c.MaxDuration = budget(c.MaxDuration, DefaultMaxDuration, century)
-	return &Run{
-		cfg:      c,
+	r := &Run{
+		window:   time.Now(),
 		hosts:    make(map[policy.Host]bool),
 		names:    make(map[string]*minute),
 		outcomes: make(map[string]Outcome),
@@ -131,6 +133,43 @@ func NewRun(c RunConfig) *Run {
 		needed:   make(map[hostPort]int),
 		live:     make(map[*live]struct{}),
 	}
+	r.cfg.Store(c.withDefaults())
+	return r
+}
+
+func (c RunConfig) withDefaults() *RunConfig {
+	c.MaxConns = budget(c.MaxConns, DefaultMaxConns, math.MaxInt)
+	c.MaxRequests = budget(c.MaxRequests, DefaultMaxRequests, math.MaxInt64)
+	c.MaxBytes = budget(c.MaxBytes, DefaultMaxBytes, math.MaxInt64)
+	c.MaxHosts = budget(c.MaxHosts, DefaultMaxHosts, math.MaxInt)
+	c.MaxNames = budget(c.MaxNames, DefaultMaxNames, math.MaxInt)
+	c.IdleTimeout = budget(c.IdleTimeout, DefaultIdleTimeout, century)
+	c.MaxDuration = budget(c.MaxDuration, DefaultMaxDuration, century)
+	return &c
+}
+
+// config returns the configuration of this moment.
+func (r *Run) config() *RunConfig { return r.cfg.Load() }
+
+// Update gives the run another configuration. What was counted stays counted.
+// Tunnels and exchanges that the new rules do not allow are cut, and their
+// number is returned; all others go on, also where the new rules do not allow
+// how they began (a method, a budget).
+func (r *Run) Update(c RunConfig) int {
+	r.mu.Lock()
+	next := c.withDefaults()
+	r.cfg.Store(next)
+	var revoked []*live
+	for l := range r.live {
+		if !l.place.allowedBy(next.Rules) {
+			revoked = append(revoked, l)
+		}
+	}
+	r.mu.Unlock()
+	for _, l := range revoked {
+		l.cut(errRevoked)
+	}
+	return len(revoked)
 }
 
 // budget resolves the two special values of a limit.
@@ -200,24 +239,53 @@ func (r *Run) Sent() int64     { return r.sent.Load() }
 
 // overspent reports whether the run has used up its bytes.
 func (r *Run) overspent() bool {
-	return r.received.Load()+r.sent.Load() >= r.cfg.MaxBytes
+	c := r.config()
+	spent := func() bool { return r.received.Load()+r.sent.Load()-r.pastBytes.Load() >= c.MaxBytes }
+	if !spent() {
+		return false
+	}
+	if c.Window > 0 {
+		r.mu.Lock()
+		r.turn(time.Now(), c.Window)
+		r.mu.Unlock()
+	}
+	return spent()
+}
+
+// turn begins a new window where the present one has passed. The caller holds
+// mu.
+func (r *Run) turn(now time.Time, window time.Duration) {
+	if window <= 0 || now.Sub(r.window) < window {
+		return
+	}
+	r.window = now
+	r.pastRequests.Store(r.requests.Load())
+	r.pastBytes.Store(r.received.Load() + r.sent.Load())
+	clear(r.hosts)
+	for site, m := range r.names {
+		if now.Sub(m.since) >= time.Minute {
+			delete(r.names, site)
+		}
+	}
 }
 
 // admit charges the budgets for one attempt to reach a host whose name the
 // rules allow. The error is an [*Error].
 func (r *Run) admit(h policy.Host, now time.Time) error {
-	if r.requests.Load() > r.cfg.MaxRequests {
-		return exhausted("requests")
-	}
+	c := r.config()
 	if r.overspent() {
 		return exhausted("bytes")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.turn(now, c.Window)
+	if r.requests.Load()-r.pastRequests.Load() > c.MaxRequests {
+		return exhausted("requests")
+	}
 	if r.hosts[h] {
 		return nil
 	}
-	if len(r.hosts) >= r.cfg.MaxHosts {
+	if len(r.hosts) >= c.MaxHosts {
 		return exhausted("hosts")
 	}
 	if h.Name != "" {
@@ -233,7 +301,7 @@ func (r *Run) admit(h policy.Host, now time.Time) error {
 		if now.Sub(m.since) >= time.Minute {
 			*m = minute{since: now}
 		}
-		if m.names >= r.cfg.MaxNames {
+		if m.names >= c.MaxNames {
 			return exhausted("names per minute")
 		}
 		m.names++
@@ -247,7 +315,7 @@ func (r *Run) admit(h policy.Host, now time.Time) error {
 func (r *Run) acquire() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.conns >= r.cfg.MaxConns {
+	if r.conns >= r.config().MaxConns {
 		return exhausted("connections")
 	}
 	r.conns++
@@ -298,7 +366,7 @@ func (r *Run) record(hp hostPort, o Outcome) {
 func (r *Run) observe(hp hostPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.needed[hp]; ok || len(r.needed) < r.cfg.MaxHosts {
+	if _, ok := r.needed[hp]; ok || len(r.needed) < maxNeeded {
 		r.needed[hp]++
 	}
 }

@@ -25,7 +25,7 @@ func (c *conn) connect(h *head) {
 	defer up.Close()
 	a.decide(nil)
 	t := newRelay(c.run(), c.nc, up)
-	defer c.run().track(&live{watch: t.watch, cut: func() { t.abort(errSilent) }})()
+	defer c.run().track(&live{watch: t.watch, cut: t.abort, place: a.place(true)})()
 	if c.write([]byte(established)) != nil {
 		err = errGone
 	} else {
@@ -71,7 +71,7 @@ func (c *conn) firstBytes(a *attempt, t *relay) error {
 	if err != nil {
 		return tunnelError(err)
 	}
-	if first[0] != recordHandshake && t.run.cfg.Rules.PlainTunnel(a.hp.host, a.hp.port) {
+	if first[0] != recordHandshake && a.cfg.Rules.PlainTunnel(a.hp.host, a.hp.port) {
 		return c.upgrade(a, t, deadline)
 	}
 	var scan hello

@@ -33,7 +33,7 @@ type upstream struct {
 	nc    net.Conn
 	br    *bufio.Reader // of the upstream itself, which counts
 	hp    hostPort
-	class policy.Class
+	route route // how it came about
 	run   *Run
 
 	received, sent int64
@@ -46,8 +46,8 @@ type upstream struct {
 }
 
 // newUpstream takes over a connection that was acquired from the run.
-func newUpstream(nc net.Conn, hp hostPort, class policy.Class, run *Run) *upstream {
-	u := &upstream{nc: nc, hp: hp, class: class, run: run, headLeft: -1}
+func newUpstream(nc net.Conn, hp hostPort, rt route, run *Run) *upstream {
+	u := &upstream{nc: nc, hp: hp, route: rt, run: run, headLeft: -1}
 	u.br = bufio.NewReader(u)
 	return u
 }
@@ -83,7 +83,7 @@ func (u *upstream) Read(b []byte) (int, error) {
 	if u.run.overspent() {
 		return 0, exhausted("bytes")
 	}
-	u.nc.SetReadDeadline(time.Now().Add(u.run.cfg.IdleTimeout))
+	u.nc.SetReadDeadline(time.Now().Add(u.run.config().IdleTimeout))
 	n, err := u.nc.Read(b)
 	if n > 0 {
 		u.watch.move()
@@ -100,7 +100,7 @@ func (u *upstream) Write(b []byte) (int, error) {
 	if u.run.overspent() {
 		return 0, exhausted("bytes")
 	}
-	u.nc.SetWriteDeadline(time.Now().Add(u.run.cfg.IdleTimeout))
+	u.nc.SetWriteDeadline(time.Now().Add(u.run.config().IdleTimeout))
 	n, err := u.nc.Write(b)
 	if n > 0 {
 		u.watch.move()
