@@ -240,26 +240,27 @@ func (r *Run) Sent() int64     { return r.sent.Load() }
 // overspent reports whether the run has used up its bytes.
 func (r *Run) overspent() bool {
 	c := r.config()
-	spent := func() bool { return r.received.Load()+r.sent.Load()-r.pastBytes.Load() >= c.MaxBytes }
-	if !spent() {
+	if !r.spent(c) {
 		return false
 	}
-	if c.Window > 0 {
-		r.mu.Lock()
-		r.turn(time.Now(), c.Window)
-		r.mu.Unlock()
-	}
-	return spent()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn(time.Now(), c.Window, 0)
+	return r.spent(c)
 }
 
-// turn begins a new window where the present one has passed. The caller holds
-// mu.
-func (r *Run) turn(now time.Time, window time.Duration) {
+func (r *Run) spent(c *RunConfig) bool {
+	return r.received.Load()+r.sent.Load()-r.pastBytes.Load() >= c.MaxBytes
+}
+
+// turn begins a new window where the present one has passed. The last fresh
+// requests belong to the new one. The caller holds mu.
+func (r *Run) turn(now time.Time, window time.Duration, fresh int64) {
 	if window <= 0 || now.Sub(r.window) < window {
 		return
 	}
 	r.window = now
-	r.pastRequests.Store(r.requests.Load())
+	r.pastRequests.Store(r.requests.Load() - fresh)
 	r.pastBytes.Store(r.received.Load() + r.sent.Load())
 	clear(r.hosts)
 	for site, m := range r.names {
@@ -273,14 +274,14 @@ func (r *Run) turn(now time.Time, window time.Duration) {
 // rules allow. The error is an [*Error].
 func (r *Run) admit(h policy.Host, now time.Time) error {
 	c := r.config()
-	if r.overspent() {
-		return exhausted("bytes")
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.turn(now, c.Window)
+	r.turn(now, c.Window, 1)
 	if r.requests.Load()-r.pastRequests.Load() > c.MaxRequests {
 		return exhausted("requests")
+	}
+	if r.spent(c) {
+		return exhausted("bytes")
 	}
 	if r.hosts[h] {
 		return nil
