@@ -262,7 +262,7 @@ const visit = (el, up, st) => {
   if (inPre && cs.userSelect === 'none') return; // line numbers, prompts and buttons are not the code
   const p = { el, cs, up, box: display === 'contents' && up ? up.box : el, position: cs.position, st, boxed: undefined, faint: -1, white: undefined };
   p.st = inherit(p, inline, st);
-  if (p.st.back !== st.back && p.st.back && up && el !== bodyElement) noteCover(p);
+  if (p.st.back && up && el !== bodyElement && (p.st.back !== st.back || p.position !== 'static' && colour(cs.backgroundColor)?.[3] > .95)) noteCover(p);
   if (tag === 'img') return image(p);
   if (FRAMES.has(tag) && frame(tag, p)) return;
   enter(tag, p, display, inline);
