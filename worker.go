@@ -156,6 +156,9 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFind, err)
 	}
+	if chrome.Headful(b.o.Getenv) && !chrome.Display(b.o.Getenv) {
+		return nil, fmt.Errorf("%w: a window is asked for, but there is no display; unset BELLGLASS_BROWSER_HEADLESS or set DISPLAY", errStart)
+	}
 	w := &worker{host: tab.NewHost()}
 	w.proc, err = chrome.Start(ctx, chrome.Options{
 		Binary: bin, Proxy: b.own.Addr().String(), Headful: chrome.Headful(b.o.Getenv),

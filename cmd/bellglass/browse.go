@@ -167,14 +167,14 @@ func summary(w io.Writer, h bellglass.Head, more string) {
 		parts = append(parts, fmt.Sprintf("--offset %d for more", h.NextOffset))
 	}
 	if h.HiddenBlocks > 0 {
-		parts = append(parts, fmt.Sprintf("%d characters in %d hidden blocks left out", h.HiddenChars, h.HiddenBlocks))
+		parts = append(parts, fmt.Sprintf("%s in %s left out", count(h.HiddenChars, "character"), count(h.HiddenBlocks, "hidden block")))
 	}
 	n := 0
 	for _, b := range h.Blocked {
 		n += b.Count
 	}
 	if n > 0 {
-		parts = append(parts, fmt.Sprintf("%d requests refused", n))
+		parts = append(parts, count(n, "request")+" refused")
 	}
 	fmt.Fprintf(w, "bellglass: %s · %s\n", h.FinalURL, strings.Join(parts, " · "))
 }

@@ -43,7 +43,7 @@ func (demoCmd) Run(e *env) error {
 		return exitCode(codeOf(res.Status))
 	}
 	fmt.Fprintf(e.stdout, "What was read, in %d ms although the page waits 2 s:\n\n%s\n\n", took.Milliseconds(), indent(res.Text))
-	fmt.Fprintf(e.stdout, "What was hidden: %d characters in %d blocks that no person could see. They were left out.\n\n", res.HiddenChars, res.HiddenBlocks)
+	fmt.Fprintf(e.stdout, "What was hidden: %d characters in %s that no person could see. They were left out.\n\n", res.HiddenChars, count(res.HiddenBlocks, "block"))
 	return escapes(e, b, who, site, res)
 }
 
@@ -69,14 +69,22 @@ func escapes(e *env, b *bellglass.Browser, who bellglass.Principal, site *demo.S
 		tried += x.Count
 	}
 	tell(2, "a fetch of "+site.CanaryURL()+", a service on this machine", site.Connections() == 0 && tried > 0,
-		fmt.Sprintf("the proxy refused %d requests; the service saw %d connections", tried, site.Connections()))
+		fmt.Sprintf("the proxy refused %s; the service saw %s", count(tried, "request"), count(site.Connections(), "connection")))
 	tell(3, "a WebRTC candidate through a STUN server on this machine", site.Packets() == 0,
-		fmt.Sprintf("the server saw %d packets", site.Packets()))
+		fmt.Sprintf("the server saw %s", count(site.Packets(), "packet")))
 	fmt.Fprintf(e.stdout, "\nSeal level: %s.\n", bellglass.SealLevel)
 	if failed {
 		return exitCode(exitError)
 	}
 	return nil
+}
+
+// count is a number with its noun: "1 block", "2 blocks".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func indent(s string) string {
