@@ -35,9 +35,12 @@ func (r reach) options(e *env) bellglass.Options {
 	}
 }
 
-// open makes the browser; a mistake in the options is one of usage.
-func (r reach) open(e *env) (*bellglass.Browser, error) {
-	b, err := bellglass.New(r.options(e))
+// open makes a browser of so many pages at once; a mistake in the options is
+// one of usage.
+func (r reach) open(e *env, pages int) (*bellglass.Browser, error) {
+	o := r.options(e)
+	o.MaxPages = pages
+	b, err := bellglass.New(o)
 	if err != nil {
 		fmt.Fprintln(e.stderr, err)
 		return nil, exitCode(exitUsage)
@@ -73,7 +76,7 @@ type browseCmd struct {
 }
 
 func (c *browseCmd) Run(e *env) error {
-	b, err := c.open(e)
+	b, err := c.open(e, 1)
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (c *browseCmd) Run(e *env) error {
 type linksCmd struct{ page }
 
 func (c *linksCmd) Run(e *env) error {
-	b, err := c.open(e)
+	b, err := c.open(e, 1)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (demoCmd) Run(e *env) error {
 		return err
 	}
 	defer site.Close()
-	b, err := bellglass.New(bellglass.Options{UnsafeAllow: []string{site.Addr()}})
+	b, err := bellglass.New(bellglass.Options{UnsafeAllow: []string{site.Addr()}, MaxPages: 1})
 	if err != nil {
 		return err
 	}

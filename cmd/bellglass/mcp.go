@@ -26,7 +26,7 @@ Tools: browse_page (a page as Markdown) and list_links. Both only read.`
 }
 
 func (c *mcpCmd) Run(e *env) error {
-	b, err := c.open(e)
+	b, err := c.open(e, 0)
 	if err != nil {
 		return err
 	}

@@ -63,28 +63,6 @@ func start(t *testing.T, o Options) *Process {
 	return p
 }
 
-// groupAlive reports whether a process of the group still runs. A zombie that
-// its new parent has not reaped yet does not count.
-func groupAlive(t *testing.T, pgid int) bool {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		return syscall.Kill(-pgid, 0) == nil
-	}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		// pid (comm) state ppid pgrp …; comm may hold anything
-		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-		if len(f) > 2 && f[2] == strconv.Itoa(pgid) && f[0] != "Z" && f[0] != "X" {
-			return true
-		}
-	}
-	return false
-}
-
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -112,7 +90,7 @@ func TestStartAndClose(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Error("second close:", err)
 	}
-	if groupAlive(t, pid) {
+	if groupRuns(pid) {
 		t.Error("a process is left")
 	}
 	if left, _ := filepath.Glob(root + "/*"); len(left) > 0 {
@@ -191,7 +169,7 @@ func TestKilledOwnerLeavesNothing(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	eventually(t, "end of the browser's processes", func() bool { return !groupAlive(t, pid) })
+	eventually(t, "end of the browser's processes", func() bool { return !groupRuns(pid) })
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("the profile should still be there: %v", err)
 	}

@@ -28,26 +28,27 @@ func startBound(cmd *exec.Cmd, exited chan<- struct{}) error {
 	return <-started
 }
 
-// killGroup kills the process group and returns when no member is left, or
-// after two seconds (a process in uninterruptible sleep, or zombies that
-// nobody reaps).
+// killGroup kills the process group and returns when no member runs, or after
+// two seconds (a process in uninterruptible sleep). A member that has ended and
+// waits for whoever inherited it to reap it does not count: in a container that
+// may be nobody.
 func killGroup(pid int, exited <-chan struct{}) {
 	end := time.Now().Add(2 * time.Second)
 	for {
 		// ESRCH: nobody is left. EPERM (macOS): only zombies are left.
-		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil || time.Now().After(end) {
+		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil || time.Now().After(end) || !groupRuns(pid) {
 			break
-		}
-		select {
-		case <-exited:
-			// As process 1 of a container we inherit the orphans.
-			syscall.Wait4(-pid, nil, syscall.WNOHANG, nil)
-		default:
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	select {
 	case <-exited:
 	case <-time.After(time.Until(end)):
+	}
+	// As process 1 of a container we have inherited the orphans.
+	for {
+		if n, err := syscall.Wait4(-pid, nil, syscall.WNOHANG, nil); n <= 0 || err != nil {
+			return
+		}
 	}
 }

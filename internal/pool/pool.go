@@ -9,6 +9,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -40,7 +41,8 @@ type Pool[T any] struct {
 
 	mu      sync.Mutex
 	ready   []T
-	making  int // in the background, for ready
+	making  bool     // one for ready is being made
+	waiting []chan T // callers that take the next one made; closed if it failed
 	leased  int
 	failing bool // the last making in the background failed: the next one is on demand
 	closed  bool
@@ -56,33 +58,47 @@ func New[T any](o Options[T]) *Pool[T] {
 	return p
 }
 
-// refill starts what is missing. The caller holds p.mu.
+// refill starts to make what is missing, one after the other: they would only
+// slow each other down. The caller holds p.mu.
 func (p *Pool[T]) refill() {
-	if p.closed || p.failing {
+	if p.closed || p.failing || p.making || len(p.ready) >= p.o.Warm {
 		return
 	}
-	for len(p.ready)+p.making < p.o.Warm {
-		p.making++
-		p.wg.Go(func() {
-			v, err := p.o.Make(p.ctx)
-			p.mu.Lock()
-			p.making--
-			keep := err == nil && !p.closed
-			if keep {
-				p.ready = append(p.ready, v)
+	p.making = true
+	p.wg.Go(func() {
+		v, err := p.o.Make(p.ctx)
+		p.mu.Lock()
+		p.making, p.failing = false, err != nil
+		if err != nil {
+			for _, w := range p.waiting {
+				close(w)
 			}
-			p.failing = err != nil
+			p.waiting = nil
 			p.mu.Unlock()
-			if err == nil && !keep {
-				p.o.Dispose(v)
-			}
-		})
-	}
+			return
+		}
+		unwanted := false
+		switch {
+		case len(p.waiting) > 0:
+			p.waiting[0] <- v
+			p.waiting = p.waiting[1:]
+		case p.closed:
+			unwanted = true
+		default:
+			p.ready = append(p.ready, v)
+		}
+		p.refill()
+		p.mu.Unlock()
+		if unwanted {
+			p.o.Dispose(v)
+		}
+	})
 }
 
-// Acquire leases a value: a ready one, else a new one. It waits only for its
-// making, which ctx bounds; at the bound it returns [ErrBusy]. The caller must
-// call release exactly once; the value is then disposed of in the background.
+// Acquire leases a value: a ready one, else the one that is being made, else a
+// new one. It waits only for its making, which ctx bounds; at the bound it
+// returns [ErrBusy]. The caller must call release exactly once; the value is
+// then disposed of in the background.
 func (p *Pool[T]) Acquire(ctx context.Context) (v T, release func(), err error) {
 	p.mu.Lock()
 	switch {
@@ -96,24 +112,53 @@ func (p *Pool[T]) Acquire(ctx context.Context) (v T, release func(), err error) 
 		return v, nil, err
 	}
 	p.leased++
+	var next chan T
 	got := len(p.ready) > 0
-	if got {
-		v = p.ready[0]
-		p.ready = p.ready[1:]
+	switch {
+	case got:
+		v, p.ready = p.ready[0], p.ready[1:]
+	case p.making && len(p.waiting) == 0:
+		next = make(chan T, 1)
+		p.waiting = append(p.waiting, next)
 	}
 	p.mu.Unlock()
-	if !got {
+	if next != nil {
+		v, got, err = p.await(ctx, next)
+	}
+	if !got && err == nil {
 		v, err = p.o.Make(ctx)
 		p.mu.Lock()
 		p.failing = err != nil
-		if err != nil {
-			p.leased--
-			p.mu.Unlock()
-			return v, nil, err
-		}
 		p.mu.Unlock()
 	}
+	if err != nil {
+		p.mu.Lock()
+		p.leased--
+		p.mu.Unlock()
+		return v, nil, err
+	}
 	return v, sync.OnceFunc(func() { p.release(v) }), nil
+}
+
+// await waits for the value that is being made; without one, and without an
+// error, its making has failed.
+func (p *Pool[T]) await(ctx context.Context, next chan T) (v T, got bool, err error) {
+	select {
+	case v, got = <-next:
+		return v, got, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(w chan T) bool { return w == next })
+	p.mu.Unlock()
+	select {
+	case v, got = <-next: // it came at the same time
+		if got {
+			return v, true, nil
+		}
+	default:
+	}
+	return v, false, context.Cause(ctx)
 }
 
 func (p *Pool[T]) release(v T) {

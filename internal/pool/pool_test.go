@@ -89,7 +89,7 @@ func TestBusyAtOnce(t *testing.T) {
 
 func TestWarmOneCostsNoTime(t *testing.T) {
 	run(t, 4, 2, func(t *testing.T, _ *factory, p *pool.Pool[int]) {
-		time.Sleep(1500 * time.Millisecond) // both are ready
+		time.Sleep(2500 * time.Millisecond) // both are ready
 		for i, want := range []time.Duration{0, 0, time.Second} {
 			before := time.Now()
 			_, release, err := p.Acquire(t.Context())
@@ -163,5 +163,55 @@ func TestClosedPool(t *testing.T) {
 		if _, _, err := p.Acquire(t.Context()); !errors.Is(err, pool.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
+	})
+}
+
+func TestCallerTakesTheOneThatIsBeingMade(t *testing.T) {
+	run(t, 2, 1, func(t *testing.T, f *factory, p *pool.Pool[int]) {
+		time.Sleep(300 * time.Millisecond)
+		before := time.Now()
+		_, release, err := p.Acquire(t.Context())
+		if took := time.Since(before); err != nil || took != 700*time.Millisecond {
+			t.Errorf("took %v, %v", took, err)
+		}
+		if made, _ := f.counts(); made != 1 {
+			t.Errorf("%d were made", made)
+		}
+		release()
+	})
+}
+
+func TestCallerDoesNotSufferFromAFailureInTheBackground(t *testing.T) {
+	run(t, 2, 1, func(t *testing.T, f *factory, p *pool.Pool[int]) {
+		f.mu.Lock()
+		f.fail = errors.New("once")
+		f.mu.Unlock()
+		time.AfterFunc(1500*time.Millisecond, func() {
+			f.mu.Lock()
+			f.fail = nil
+			f.mu.Unlock()
+		})
+		_, release, err := p.Acquire(t.Context()) // joins the failing one, then makes its own
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+	})
+}
+
+func TestCallerWhoGivesUpLeavesTheOneBeingMade(t *testing.T) {
+	run(t, 2, 1, func(t *testing.T, f *factory, p *pool.Pool[int]) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, _, err := p.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Second)
+		before := time.Now()
+		_, release, err := p.Acquire(t.Context())
+		if err != nil || time.Since(before) != 0 {
+			t.Errorf("the next caller waited %v, %v", time.Since(before), err)
+		}
+		release()
 	})
 }
