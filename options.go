@@ -93,7 +93,7 @@ func (o Options) withDefaults() Options {
 		o.CallTimeout = DefaultCallTimeout
 	}
 	if o.NavigationTimeout == 0 {
-		o.NavigationTimeout = min(DefaultNavigationTimeout, o.CallTimeout*6/10)
+		o.NavigationTimeout = min(DefaultNavigationTimeout, o.CallTimeout/2)
 	}
 	if o.TextLimit == 0 {
 		o.TextLimit = DefaultTextLimit

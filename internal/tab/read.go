@@ -438,7 +438,7 @@ func (t *Tab) graft(ctx context.Context, doc *extract.Doc, id cdpt.FrameID, p *P
 			}
 		}
 	}
-	top := originOf(t.frames[t.mainFrame()].url)
+	top := originOf(t.visit.doc.url)
 	check := t.visit.req.Check
 	t.mu.Unlock()
 
