@@ -25,10 +25,14 @@ var layers = map[string][]string{
 	"":                 {"policy", "egress", "internal/chrome", "internal/extract", "internal/pool", "internal/tab"},
 	"tools":            {""},
 	"mcpserver":        {"", "tools"},
+	"internal/egressd": {"policy", "egress"},
 	"internal/demo":    {},
 	"internal/doctor":  {"", "internal/chrome", "internal/demo"},
-	"internal/docs":    {"", "tools"},
-	"cmd/bellglass":    {"", "policy", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor"},
+	"internal/docs":    {"", "tools", "internal/egressd"},
+	"cmd/bellglass":    {"", "policy", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor", "internal/egressd"},
+
+	// The proxy alone. What else it may not link, a test below says.
+	"cmd/bellglass-egress": {"internal/egressd"},
 
 	// For tests and benchmarks only; no package above may import these.
 	"internal/testweb":        {"internal/testweb/wire"},
@@ -110,6 +114,27 @@ func TestOnlyMCPServerKnowsTheSDK(t *testing.T) {
 		for _, dep := range p.Deps {
 			if strings.HasPrefix(dep, sdk) || strings.Contains(dep, "cdproto") || strings.HasPrefix(dep, module+"/internal/") {
 				t.Errorf("%q links %s", name, dep)
+			}
+		}
+	}
+}
+
+// TestTheProxyAloneLinksNoBrowser: the program that holds the only way out
+// stays small. It links neither Chrome's protocol nor tools nor MCP.
+func TestTheProxyAloneLinksNoBrowser(t *testing.T) {
+	ours := []string{"policy", "egress", "internal/egressd"}
+	all := list(t, "./cmd/bellglass-egress")
+	if len(all) != 1 {
+		t.Fatalf("%d packages", len(all))
+	}
+	for _, dep := range all[0].Deps {
+		name, own := short(dep)
+		if own && !slices.Contains(ours, name) {
+			t.Errorf("it links %q", name)
+		}
+		for _, never := range []string{"cdproto", "modelcontextprotocol", "chromedp"} {
+			if strings.Contains(dep, never) {
+				t.Errorf("it links %s", dep)
 			}
 		}
 	}

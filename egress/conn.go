@@ -132,6 +132,7 @@ func (c *conn) admit(a *attempt, tls bool) error {
 	}
 	if rules.Observes() && !rules.Listed(a.hp.host, a.hp.port, tls) {
 		run.observe(a.hp)
+		a.ev.Observed = true
 	}
 	return run.admit(a.hp.host, a.start)
 }

@@ -31,6 +31,8 @@ type Event struct {
 	Class  policy.Class  // of the address judged, "" if none was
 	Reason policy.Reason // why not, or why no longer; "" if connected, or ended by a peer
 	What   string        // a few words about Reason
+	// Observed says that only Config.Observe of the rules let it through.
+	Observed bool
 
 	Received, Sent int64         // bytes from and to the outside; of a close only
 	Resolve, Dial  time.Duration // of a decision only
@@ -49,6 +51,7 @@ func (e Event) LogAttrs() []slog.Attr {
 		slog.String("class", string(e.Class)),
 		slog.String("reason", string(e.Reason)),
 		slog.String("what", e.What),
+		slog.Bool("observed", e.Observed),
 		slog.Int64("received", e.Received),
 		slog.Int64("sent", e.Sent),
 		slog.Duration("resolve", e.Resolve),

@@ -62,6 +62,9 @@ func NewGateway(addr netip.AddrPort, cfg *tls.Config) (*Gateway, error) {
 	return &Gateway{addr: addr, cfg: cfg}, nil
 }
 
+// Addr returns the gateway's address.
+func (g *Gateway) Addr() netip.AddrPort { return g.addr }
+
 // dial connects to the gateway itself.
 func (g *Gateway) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultDialTimeout)

@@ -47,6 +47,7 @@ type cli struct {
 	Links   linksCmd   `cmd:"" help:"Read one page and print its links."`
 	Demo    demoCmd    `cmd:"" help:"Read the built-in demo site, which tries to get out, and say how that went."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve the read tools to an AI agent over standard input and output."`
+	Egress  egressCmd  `cmd:"" help:"Run the egress proxy alone, as bellglass-egress does."`
 	Doctor  doctorCmd  `cmd:"" help:"Check the installation and say how to mend it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

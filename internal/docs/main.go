@@ -1,5 +1,6 @@
-// Command docs writes the generated part of the documentation, docs/tools.md,
-// from the tools and the reasons as the code has them.
+// Command docs writes the generated part of the documentation: docs/tools.md
+// from the tools and the reasons as the code has them, and docs/config.md from
+// the tables by which configuration files are read.
 package main
 
 import (
@@ -10,13 +11,16 @@ import (
 	"strings"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/egressd"
 	"github.com/bellglass/bellglass/tools"
 )
 
 func main() {
-	if err := os.WriteFile("docs/tools.md", []byte(page()), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, "docs:", err)
-		os.Exit(1)
+	for path, text := range map[string]string{"docs/tools.md": page(), "docs/config.md": config + egressd.Reference()} {
+		if err := os.WriteFile(path, []byte(strings.TrimRight(text, "\n")+"\n"), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "docs:", err)
+			os.Exit(1)
+		}
 	}
 }
 
@@ -56,6 +60,17 @@ func page() string {
 	b.WriteString("\n## Instruction\n\nSent to the model by the MCP server, with the seal level; exported as `bellglass.Instruction`:\n\n> " + bellglass.Instruction + "\n")
 	return b.String()
 }
+
+const config = `<!-- Generated from the code by go generate. -->
+# Configuration
+
+## The egress proxy
+
+` + "`bellglass-egress FILE`" + ` and ` + "`bellglass egress FILE`" + ` are the same program. The file is YAML, and strict: an unknown key, a key that stands twice or an entry that does not parse is an error with file and line, and all errors are told at once. ` + "`--check`" + ` tells them and ends, with exit code 0 or 2. An example is deploy/egress.yaml; how to run it is told in [operate.md](operate.md).
+
+Durations are written 30s, 5m or 1h30m, sizes 500MiB or 2GiB.
+
+`
 
 const form = `## The form of a result
 
