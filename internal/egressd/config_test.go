@@ -176,14 +176,14 @@ func TestDefaultsOfARole(t *testing.T) {
 }
 
 func TestBudgetsAreRead(t *testing.T) {
-	c, err := parse(t.Context(), "x.yaml", []byte(`
+	_, err := parse(t.Context(), "x.yaml", []byte(`
 common: &b {connections: 1, requests: 2_000, bytes: 3 GiB, hosts: 4, window: 5m, names_per_minute: 6, idle: 7s, tunnel_time: 8h}
 roles: {a: {listen: '127.0.0.1:1', budgets: *b}}
 `))
 	if want := `x.yaml:2: unknown key "common"`; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("got %v, want only %s", err, want) // an alias itself is fine
 	}
-	c, err = parse(t.Context(), "x.yaml", []byte(`
+	c, err := parse(t.Context(), "x.yaml", []byte(`
 roles: {a: {listen: '127.0.0.1:1', budgets: {connections: 1, requests: 2_000, bytes: 3 GiB, hosts: 4, window: 5m, names_per_minute: 6, idle: 7s, tunnel_time: 8h}}}
 `))
 	if err != nil {
