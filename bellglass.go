@@ -68,6 +68,7 @@ var ErrClosed = errors.New("bellglass: browser is closed")
 type Browser struct {
 	o     Options
 	rules *policy.Rules
+	trust *chrome.Trust // nil without CAFile
 	proxy *egress.Proxy
 	own   *egress.Endpoint // the browser process's own proxy: denies all
 	log   *slog.Logger
@@ -88,11 +89,11 @@ type Browser struct {
 // lists everything that is wrong with the options.
 func New(o Options) (*Browser, error) {
 	o = o.withDefaults()
-	rules, err := o.compile()
+	made, err := o.compile(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("bellglass: options: %w", err)
 	}
-	b := &Browser{o: o, rules: rules, log: o.Logger}
+	b := &Browser{o: o, rules: made.rules, trust: made.trust, log: o.Logger}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -101,6 +102,9 @@ func New(o Options) (*Browser, error) {
 	}
 	for _, e := range o.AllowedPrivateCIDRs {
 		b.log.Warn("allowed_private_cidrs opens a private range to listed hosts", "range", e)
+	}
+	if o.CAFile != "" {
+		b.log.Info("the browser trusts further authorities", "file", o.CAFile)
 	}
 	b.proxy = egress.NewProxy(&egress.Gate{Resolve: o.Resolve, Dial: o.UnsafeDial}, egress.Options{OnEvent: o.OnConnection})
 	if b.own, err = b.proxy.Listen(); err != nil {

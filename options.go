@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/policy"
 )
 
@@ -56,6 +57,11 @@ type Options struct {
 	// repeated on the socket. It exists for tests with an internet of their
 	// own.
 	UnsafeDial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+
+	// CAFile names a file of authorities in PEM, such as a company's, that the
+	// browser trusts beside its own. Certificate errors are never ignored. It
+	// needs Linux and certutil.
+	CAFile string
 
 	// CallTimeout bounds one call, everything included; NavigationTimeout the
 	// time until a document is there, and must be shorter.
@@ -107,8 +113,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// compile checks all options and compiles the rules.
-func (o Options) compile() (*policy.Rules, error) {
+// compiled is what New makes of Options.
+type compiled struct {
+	rules *policy.Rules
+	trust *chrome.Trust // nil without CAFile
+}
+
+// compile checks all options. Its error joins all that is wrong.
+func (o Options) compile(ctx context.Context) (compiled, error) {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch o.Mode {
@@ -131,10 +143,26 @@ func (o Options) compile() (*policy.Rules, error) {
 	if o.MaxPages < 1 || o.MaxPages > 256 {
 		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
 	}
-	rules, err := policy.Compile(policy.Config{
+	var made compiled
+	var err error
+	if made.trust, err = o.trust(ctx); err != nil {
+		bad("CAFile: %w", err)
+	}
+	made.rules, err = policy.Compile(policy.Config{
 		Mode: o.Mode, Allow: o.Allow, Resources: o.Resources,
 		AllowInsecureHTTP: !o.RequireHTTPS,
 		UnsafeAllow:       o.UnsafeAllow, AllowedPrivateCIDRs: o.AllowedPrivateCIDRs,
 	})
-	return rules, errors.Join(append(errs, err)...)
+	return made, errors.Join(append(errs, err)...)
+}
+
+func (o Options) trust(ctx context.Context) (*chrome.Trust, error) {
+	if o.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return chrome.NewTrust(ctx, pem)
 }

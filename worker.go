@@ -162,7 +162,7 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 	w := &worker{host: tab.NewHost()}
 	w.proc, err = chrome.Start(ctx, chrome.Options{
 		Binary: bin, Proxy: b.own.Addr().String(), Headful: chrome.Headful(b.o.Getenv),
-		UserAgent: b.o.UserAgent, OnAttach: w.host.Attach, UnsafeFlags: b.o.UnsafeBrowserFlags,
+		UserAgent: b.o.UserAgent, Trust: b.trust, OnAttach: w.host.Attach, UnsafeFlags: b.o.UnsafeBrowserFlags,
 	})
 	if err == nil {
 		if err = w.host.Bind(ctx, w.proc.Conn); err != nil {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what is missing to build, run and test bellglass: a Chromium, and
-# with "--test" a C compiler for the race detector. Says what it does.
+# with "--test" a C compiler for the race detector and certutil for the tests of
+# a company's authorities. Says what it does.
 set -eu
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -46,4 +47,9 @@ if [ "${1-}" = --test ] && ! command -v "$(go env CC)" >/dev/null 2>&1; then
 	has_apt || die "the race detector needs a C compiler"
 	say "no C compiler found; installing gcc for the race detector"
 	apt gcc libc6-dev
+fi
+
+if [ "${1-}" = --test ] && has_apt && ! command -v certutil >/dev/null 2>&1; then
+	say "no certutil found; installing libnss3-tools"
+	apt libnss3-tools
 fi

@@ -24,6 +24,7 @@ type reach struct {
 	RequireHTTPS     bool          `help:"Refuse plain http." name:"require-https" env:"BELLGLASS_REQUIRE_HTTPS"`
 	UnsafeAllow      []string      `help:"Exact address:port that is otherwise refused, such as 127.0.0.1:8080. The only way to loopback; for development. Repeatable." placeholder:"ADDR:PORT" env:"BELLGLASS_UNSAFE_ALLOW"`
 	AllowPrivateCIDR []string      `help:"Private range that listed hosts may have, such as 10.1.0.0/16. Repeatable." name:"allow-private-cidr" placeholder:"CIDR" env:"BELLGLASS_ALLOWED_PRIVATE_CIDRS"`
+	CAFile           string        `help:"File of authorities in PEM, such as a company's, that the browser trusts beside its own." name:"ca-file" placeholder:"FILE" env:"BELLGLASS_CA_FILE"`
 	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
 }
 
@@ -31,7 +32,7 @@ func (r reach) options(e *env) bellglass.Options {
 	return bellglass.Options{
 		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
-		CallTimeout: r.Timeout, Logger: e.log,
+		CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
 	}
 }
 

@@ -40,6 +40,8 @@ type Options struct {
 	ProfileRoot string
 	// UserAgent replaces the browser's own, if not empty.
 	UserAgent string
+	// Trust is what the browser trusts beside its own authorities. May be nil.
+	Trust *Trust
 	// OnAttach is told of every target before any message of it arrives; see
 	// [cdp.AttachFunc]. May be nil.
 	OnAttach cdp.AttachFunc
@@ -90,6 +92,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, fmt.Errorf("chrome: make profile: %w", err)
 	}
 	p := &Process{profile: prof, stderr: &tail{max: 16 << 10}, exited: make(chan struct{}), Started: time.Now()}
+	if err := o.Trust.install(prof.dir); err != nil {
+		prof.remove()
+		return nil, fmt.Errorf("chrome: write the authorities: %w", err)
+	}
 	if err := p.launch(o); err != nil {
 		prof.remove()
 		return nil, fmt.Errorf("chrome: launch %s: %w", o.Binary.Path, err)
