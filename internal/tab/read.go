@@ -124,6 +124,7 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 	p := t.page(v)
 	main := *v.main()
 	committed, unreachable, navError, isFile := v.committed, v.doc.unreachable, v.navError, v.isFile
+	huge := v.doc.bytes > heavy
 	t.mu.Unlock()
 	switch {
 	case isFile, main.attachment:
@@ -154,6 +155,9 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 		defer cancel()
 	}
 	if err := t.look(ctx, p); err != nil {
+		if p.TimedOut && huge && (errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnresponsive)) {
+			return nil, ErrTooLarge // so large that it could neither be parsed nor looked at
+		}
 		return nil, err
 	}
 	return p, nil

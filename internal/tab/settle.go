@@ -50,10 +50,11 @@ const (
 	unstickAgain = time.Second
 	// A document of more than heavy bytes is laid out again and again while it
 	// is parsed, each time for seconds. One whose process then gives no sign of
-	// life for wedged is too large to be read. (Ten megabytes of paragraphs
-	// took five seconds a layout, measured.)
-	heavy  = 2 << 20
-	wedged = 4 * time.Second
+	// life for wedged at a time, or for wedgedTotal in all, is too large to be
+	// read. (Ten megabytes of paragraphs took five seconds a layout, measured.)
+	heavy       = 2 << 20
+	wedged      = 4 * time.Second
+	wedgedTotal = 6 * time.Second
 	// grace is the real time given once to sockets and workers, which virtual
 	// time does not know; a socket's is over socketQuiet after it spoke.
 	grace       = 300 * time.Millisecond
@@ -136,7 +137,7 @@ func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Tim
 		switch {
 		case v.doc.pinged.IsZero() && now.Sub(v.doc.last) > time.Second:
 			return actPing, now
-		case !v.doc.pinged.IsZero() && now.Sub(v.doc.pinged) > wedged:
+		case !v.doc.pinged.IsZero() && now.Sub(v.doc.pinged) > min(wedged, wedgedTotal-v.doc.silent):
 			v.fatal = ErrTooLarge
 			return actFail, now
 		}
@@ -314,6 +315,7 @@ func (t *Tab) ping() {
 		}
 		t.update(func(v *visit, now time.Time) {
 			if v.doc.loader == loader {
+				v.doc.silent += now.Sub(v.doc.pinged)
 				v.doc.pinged, v.doc.last = time.Time{}, now
 			}
 		})

@@ -67,11 +67,12 @@ type document struct {
 	mime        string
 	unreachable string // set on the browser's own error page
 	committed   time.Time
-	whole       bool      // its bytes have all come
-	bytes       int64     // of it so far, decoded
-	last        time.Time // when some came
-	pinged      time.Time // when its process was asked for a sign of life and has not given it
-	dcl, load   time.Time // zero until they happened
+	whole       bool          // its bytes have all come
+	bytes       int64         // of it so far, decoded
+	last        time.Time     // when some came
+	pinged      time.Time     // when its process was asked for a sign of life and has not given it
+	silent      time.Duration // how long such signs were waited for, in all
+	dcl, load   time.Time     // zero until they happened
 }
 
 // navigation is one request for a main document.

@@ -1,8 +1,8 @@
 package testweb
 
 import (
-	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -75,8 +75,8 @@ func (r Route) handler(dir string) http.Handler {
 			return
 		}
 		r.header(w, req)
-		if r.Repeat != nil && r.Encode == "" {
-			r.Repeat.writeTo(w)
+		if r.Repeat != nil {
+			r.repeat(w)
 		} else {
 			w.Write(b)
 		}
@@ -121,25 +121,26 @@ func (r Route) body(dir string) ([]byte, error) {
 	return []byte(r.Body), nil
 }
 
-// coded returns the body in its content coding.
+// coded returns the body in its content coding, except a repeated one.
 func (r Route) coded(body func() ([]byte, error)) ([]byte, error) {
 	b, err := body()
-	if err != nil || r.Encode == "" {
+	if err != nil || r.Encode == "" || r.Repeat != nil {
 		return b, err
 	}
-	if r.Repeat == nil {
-		return encode(r.Encode, b)
+	return encode(r.Encode, b)
+}
+
+// repeat sends a repeated body, in its coding, as it is made: a large one takes
+// seconds under the race detector, and its reader should not wait for them.
+func (r Route) repeat(w io.Writer) error {
+	if r.Encode == "" {
+		return r.Repeat.writeTo(w)
 	}
-	var out bytes.Buffer
-	e, err := newEncoder(r.Encode, &out)
+	e, err := newEncoder(r.Encode, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := r.Repeat.writeTo(e); err != nil {
-		return nil, err
-	}
-	err = e.Close()
-	return out.Bytes(), err
+	return errors.Join(r.Repeat.writeTo(e), e.Close())
 }
 
 // writeTo writes the chunks in blocks of about 64 KiB.
