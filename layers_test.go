@@ -19,6 +19,8 @@ var layers = map[string][]string{
 	"egress":           {"policy"},
 	"internal/cdp":     {},
 	"internal/pool":    {},
+	"internal/wire":    {},
+	"internal/netns":   {"internal/wire"},
 	"internal/chrome":  {"internal/cdp"},
 	"internal/extract": {},
 	"internal/tab":     {"internal/cdp", "internal/extract"},
@@ -35,9 +37,8 @@ var layers = map[string][]string{
 	"cmd/bellglass-egress": {"internal/egressd"},
 
 	// For tests and benchmarks only; no package above may import these.
-	"internal/testweb":        {"internal/testweb/wire"},
-	"internal/testweb/wire":   {},
-	"internal/testweb/netlab": {"internal/testweb/wire"},
+	"internal/testweb":        {"internal/wire"},
+	"internal/testweb/netlab": {"internal/netns"},
 	"bench":                   {},
 }
 

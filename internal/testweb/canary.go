@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellglass/bellglass/internal/testweb/wire"
+	"github.com/bellglass/bellglass/internal/wire"
 )
 
 // Canary listens on one port of loopback, over TCP and UDP, IPv4 and (where

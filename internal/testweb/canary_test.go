@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellglass/bellglass/internal/testweb/wire"
+	"github.com/bellglass/bellglass/internal/wire"
 )
 
 func TestCanarySeesEveryKindOfVisit(t *testing.T) {

@@ -1,15 +1,6 @@
 // Package netlab is a network in which tests may leak: the test binary runs
-// again in a network namespace whose only way out ends in a second one, where
-// every address of the internet, IPv4 and IPv6, belongs to the test.
-//
-//	the tests, the browser            the far side
-//	lo, eth0 192.168.77.2  ── veth ── any address at all
-//	resolv.conf 10.53.0.53            listeners, DNS server, sniffer
-//
-// A packet to 169.254.169.254, to 8.8.8.8 or to a neighbour of this machine
-// arrives at the far side, where [Lab.Listen] and [Lab.ListenPacket] may answer
-// it and [Lab.Sniff] sees it even if nobody does. Nothing leaves the machine:
-// neither namespace has another interface.
+// again in the namespaces of package netns, where every address of the
+// internet, IPv4 and IPv6, belongs to the test.
 //
 // A test package enters the lab with
 //
@@ -17,29 +8,31 @@
 //
 // and a test asks for it with [Need]. This needs Linux, and either root or
 // unprivileged user namespaces; in the lab the tests keep the user id they had.
-// The capabilities that building the lab takes stay with a helper process:
-// tests, and the browsers they start, get none that they did not have.
-//
-// It fakes no protocol above IP except DNS, and hides neither files nor
-// processes: a service behind a unix socket is still there.
 package netlab
 
 import (
 	"errors"
-	"net/netip"
 	"os"
+	"slices"
+	"strings"
+
+	"github.com/bellglass/bellglass/internal/netns"
 )
 
 // The network as the tests see it.
 var (
-	// Addr4 and Addr6 are the addresses of the tests' own interface, eth0.
-	Addr4 = netip.MustParseAddr("192.168.77.2")
-	Addr6 = netip.MustParseAddr("fd77:6c61:62::2")
-	// DNSServer is the name server in resolv.conf.
-	DNSServer = netip.MustParseAddr("10.53.0.53")
+	Addr4, Addr6 = netns.Addr4, netns.Addr6 // of the tests' own interface, eth0
+	DNSServer    = netns.DNSServer
+)
 
-	far4 = netip.MustParseAddr("192.168.77.1")
-	far6 = netip.MustParseAddr("fd77:6c61:62::1")
+// What a lab is made of.
+type (
+	Lab        = netns.Lab
+	DNS        = netns.DNS
+	Query      = netns.Query
+	Sniffer    = netns.Sniffer
+	Packet     = netns.Packet
+	PacketConn = netns.PacketConn
 )
 
 // TB is the part of testing.TB that this package uses.
@@ -63,8 +56,12 @@ var (
 // started, which waits; the helper that holds the namespaces; and the tests.
 // Packages of the test binary are initialised in each.
 func Main(m interface{ Run() int }) int {
-	code, done := enter()
-	if done {
+	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
+		absent = errors.New("netlab: a fuzz worker is not in the lab")
+		return m.Run()
+	}
+	code, done := 0, false
+	if here, code, done, absent = netns.Enter(netns.Options{}); done {
 		return code
 	}
 	return m.Run()

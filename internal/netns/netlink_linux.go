@@ -1,4 +1,4 @@
-package netlab
+package netns
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package netlab
+package netns_test
 
 import (
 	"context"
@@ -16,7 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bellglass/bellglass/internal/netns"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
 )
 
 // anywhere are addresses whose packets must stay in the lab.
@@ -25,7 +27,7 @@ var anywhere = []string{
 	"fd00:ec2::254", "2606:4700::1111", "2001:db8::1", "64:ff9b::7f00:1",
 }
 
-func addresses(t *testing.T, l *Lab) []netip.Addr {
+func addresses(t *testing.T, l *netns.Lab) []netip.Addr {
 	t.Helper()
 	var ips []netip.Addr
 	for _, s := range anywhere {
@@ -36,7 +38,7 @@ func addresses(t *testing.T, l *Lab) []netip.Addr {
 	return ips
 }
 
-func sniff(t *testing.T, l *Lab) *Sniffer {
+func sniff(t *testing.T, l *netns.Lab) *netns.Sniffer {
 	t.Helper()
 	s, err := l.Sniff()
 	if err != nil {
@@ -52,7 +54,7 @@ func sniff(t *testing.T, l *Lab) *Sniffer {
 }
 
 func TestEveryAddressReachesTheListener(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	ln, err := l.Listen("tcp", ":80")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,7 @@ func TestEveryAddressReachesTheListener(t *testing.T) {
 }
 
 // sees reports whether a packet was sent to an address, and described so.
-func sees(s *Sniffer, proto string, to netip.AddrPort, what string) bool {
+func sees(s *netns.Sniffer, proto string, to netip.AddrPort, what string) bool {
 	for _, p := range s.Packets() {
 		if p.Proto == proto && p.Dst == to && strings.HasSuffix(p.String(), what) {
 			return true
@@ -97,7 +99,7 @@ func sees(s *Sniffer, proto string, to netip.AddrPort, what string) bool {
 }
 
 func TestPacketsAreAnsweredFromTheAddressTheyWereSentTo(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	pc, err := l.ListenPacket("udp", ":3478")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func TestPacketsAreAnsweredFromTheAddressTheyWereSentTo(t *testing.T) {
 }
 
 func TestWithoutAListenerTheSnifferStillSees(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	s := sniff(t, l)
 	_, err := net.DialTimeout("tcp", "169.254.169.254:81", 5*time.Second)
 	if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -149,7 +151,7 @@ func TestWithoutAListenerTheSnifferStillSees(t *testing.T) {
 }
 
 func TestNothingIsSentUnasked(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	s := sniff(t, l)
 	// A sleep, because the absence of packets is what is waited for: the
 	// kernel's own chatter about a new interface comes within a second.
@@ -160,7 +162,7 @@ func TestNothingIsSentUnasked(t *testing.T) {
 }
 
 func TestLoopbackStaysNear(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	s := sniff(t, l)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +180,7 @@ func TestLoopbackStaysNear(t *testing.T) {
 }
 
 func TestMulticastIsSeen(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	s := sniff(t, l)
 	group := &net.UDPAddr{IP: net.IPv4(224, 0, 0, 251), Port: 5353}
 	eth0, err := net.InterfaceByName("eth0")
@@ -210,7 +212,7 @@ func TestMulticastIsSeen(t *testing.T) {
 }
 
 func TestOnlyTheLabsInterfacesExist(t *testing.T) {
-	Need(t)
+	netlab.Need(t)
 	ifs, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +236,7 @@ func TestOnlyTheLabsInterfacesExist(t *testing.T) {
 }
 
 func TestNamesResolveInTheLab(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	d, err := l.ServeDNS(func(name string) []netip.Addr {
 		switch name {
 		case "secret.evil.test":
@@ -262,8 +264,8 @@ func TestNamesResolveInTheLab(t *testing.T) {
 	}
 	asked := map[string]bool{}
 	for _, q := range d.Queries() {
-		if q.Server != netip.AddrPortFrom(DNSServer, 53) {
-			t.Errorf("%s was asked of %v, want %v", q.Name, q.Server, DNSServer)
+		if q.Server != netip.AddrPortFrom(netns.DNSServer, 53) {
+			t.Errorf("%s was asked of %v, want %v", q.Name, q.Server, netns.DNSServer)
 		}
 		asked[q.Name+" "+q.Type] = true
 	}
@@ -275,7 +277,7 @@ func TestNamesResolveInTheLab(t *testing.T) {
 }
 
 func TestACanaryWatchesTheLab(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	canary := testweb.NewCanary(t)
 	ln, err := l.Listen("tcp", ":80")
 	if err != nil {
@@ -317,7 +319,7 @@ func TestACanaryWatchesTheLab(t *testing.T) {
 }
 
 func TestErrorsKeepTheirCause(t *testing.T) {
-	l := Need(t)
+	l := netlab.Need(t)
 	ln, err := l.Listen("tcp", ":80")
 	if err != nil {
 		t.Fatal(err)
@@ -332,8 +334,8 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 }
 
 func TestTheTestsKeepTheirIdentity(t *testing.T) {
-	Need(t)
-	if _, ok := os.LookupEnv("BELLGLASS_NETLAB"); ok {
+	netlab.Need(t)
+	if _, ok := os.LookupEnv("BELLGLASS_NETNS"); ok {
 		t.Error("the stage is still in the environment")
 	}
 	status, err := os.ReadFile("/proc/self/status")

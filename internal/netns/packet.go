@@ -1,4 +1,4 @@
-package netlab
+package netns
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellglass/bellglass/internal/testweb/wire"
+	"github.com/bellglass/bellglass/internal/wire"
 )
 
 // Packet is one packet that left the tests' namespace.

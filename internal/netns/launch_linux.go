@@ -1,6 +1,7 @@
-package netlab
+package netns
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -8,47 +9,42 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// stageEnv tells a process of the test binary which part it plays: none yet,
-// the helper, or the tests. It is removed from the environment of the tests.
+// stageEnv tells a process of the program which part it plays: none yet, the
+// helper, or the program inside. It is removed from the environment.
 const (
-	stageEnv    = "BELLGLASS_NETLAB"
+	stageEnv    = "BELLGLASS_NETNS"
 	stageHelper = "helper"
-	stageTests  = "tests"
+	stageInside = "inside"
 )
 
 // childFD is the first descriptor that a child inherits besides stdio: the
-// status pipe in the helper, the control socket in the tests.
+// status pipe in the helper, the control socket inside.
 const childFD = 3
 
-// built is what the helper writes into the status pipe when the lab stands.
-// Anything else is the reason why it does not.
-const built = "built"
-
-// enter plays the part of this process. done says that it is played and that
-// the process should exit; otherwise the tests are to be run here.
-func enter() (code int, done bool) {
+// Enter plays the part of this process. Inside it returns the lab. When the
+// program has run inside, and ended, or this was the helper, it returns done
+// and the exit code with which to end. Else err says why there is no lab; if
+// the system refused one, errors.As finds a [*Refused].
+//
+// The program inside gets the arguments and stdio of this one: Enter must be
+// reached by them again, and should be called before anything else is done.
+func Enter(o Options) (lab *Lab, code int, done bool, err error) {
 	stage := os.Getenv(stageEnv)
 	os.Unsetenv(stageEnv)
 	switch stage {
 	case stageHelper:
-		return help(), true
-	case stageTests:
-		here, absent = join(childFD)
-		return 0, false
+		return nil, help(o), true, nil
+	case stageInside:
+		lab, err = join(childFD)
+		return lab, 0, false, err
 	}
-	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
-		absent = errors.New("netlab: a fuzz worker is not in the lab")
-		return 0, false
-	}
-	code, absent = launch()
-	return code, absent == nil
+	code, err = launch()
+	return nil, code, err == nil, err
 }
 
 // launch starts the helper in namespaces of its own and waits until it ends.
@@ -68,7 +64,7 @@ func launch() (code int, err error) {
 		errs = append(errs, reason)
 	}
 	runtime.UnlockOSThread()
-	return 0, fmt.Errorf("netlab: no lab: %w", errors.Join(errs...))
+	return 0, fmt.Errorf("netns: no lab: %w", errors.Join(errs...))
 }
 
 // startHelper starts the helper and waits until it has built the lab. user
@@ -82,7 +78,9 @@ func startHelper(user bool) (*exec.Cmd, error) {
 	cmd := self(stageHelper, w)
 	attr := cmd.SysProcAttr
 	attr.Cloneflags = unix.CLONE_NEWNET | unix.CLONE_NEWNS
+	call := "clone(CLONE_NEWNET|CLONE_NEWNS)"
 	if user {
+		call = "clone(CLONE_NEWUSER|CLONE_NEWNET|CLONE_NEWNS)"
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
@@ -91,14 +89,25 @@ func startHelper(user bool) (*exec.Cmd, error) {
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		return nil, fmt.Errorf("namespaces (with a user namespace: %v): %w", user, err)
+		refused := &Refused{Call: call, User: user, Text: err.Error()}
+		if errors.As(err, &refused.Err) {
+			refused.Text = ""
+		}
+		return nil, refused
 	}
-	status, err := io.ReadAll(r)
-	if err == nil && string(status) == built {
+	said, err := io.ReadAll(r)
+	var a answer
+	if err == nil {
+		err = json.Unmarshal(said, &a)
+	}
+	if err == nil && a.Error == "" {
 		return cmd, nil
 	}
 	cmd.Wait()
-	return nil, fmt.Errorf("helper (with a user namespace: %v): %s", user, status)
+	if err != nil {
+		a.Error = fmt.Sprintf("the helper ended before the lab stood: %v", cmd.ProcessState)
+	}
+	return nil, &Refused{Text: a.Error, Err: a.Errno, User: user}
 }
 
 // self prepares to run this binary again, with the same arguments and the same

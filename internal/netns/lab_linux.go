@@ -1,4 +1,4 @@
-package netlab
+package netns
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 )
 
 // Lab is the lab that this process is in. Its methods may be called
-// concurrently, but all tests of the process share its ports and its link: a
-// test that sniffs must not run in parallel with one that sends.
+// concurrently, but all users of the process share its ports and its link:
+// who sniffs sees what the others send.
 type Lab struct {
 	ipv6    bool
 	mu      sync.Mutex // one call at a time
@@ -29,7 +29,7 @@ func join(fd int) (*Lab, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("netlab: control socket: %w", err)
+		return nil, fmt.Errorf("netns: control socket: %w", err)
 	}
 	l := &Lab{control: c.(*net.UnixConn)}
 	a, _, err := l.call(call{Op: "info"})
@@ -50,12 +50,12 @@ func (l *Lab) call(c call) (answer, int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, err := l.control.Write(b); err != nil {
-		return answer{}, -1, fmt.Errorf("netlab: helper: %w", err)
+		return answer{}, -1, fmt.Errorf("netns: helper: %w", err)
 	}
-	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	buf, oob := make([]byte, callBytes), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := l.control.ReadMsgUnix(buf, oob)
 	if err != nil {
-		return answer{}, -1, fmt.Errorf("netlab: helper: %w", err)
+		return answer{}, -1, fmt.Errorf("netns: helper: %w", err)
 	}
 	fd, err := descriptor(oob[:oobn])
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *Lab) call(c call) (answer, int, error) {
 	}
 	var a answer
 	if err := json.Unmarshal(buf[:n], &a); err != nil {
-		return answer{}, -1, fmt.Errorf("netlab: helper: %w", err)
+		return answer{}, -1, fmt.Errorf("netns: helper: %w", err)
 	}
 	if a.Error != "" {
 		return a, -1, &remoteError{a}
@@ -75,7 +75,7 @@ func (l *Lab) call(c call) (answer, int, error) {
 // errno behind it.
 type remoteError struct{ a answer }
 
-func (e *remoteError) Error() string { return "netlab: " + e.a.Error }
+func (e *remoteError) Error() string { return "netns: " + e.a.Error }
 func (e *remoteError) Unwrap() error {
 	if e.a.Errno == 0 {
 		return nil
@@ -90,11 +90,11 @@ func descriptor(oob []byte) (int, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
-		return -1, fmt.Errorf("netlab: helper: %d control messages, %w", len(messages), err)
+		return -1, fmt.Errorf("netns: helper: %d control messages, %w", len(messages), err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return -1, fmt.Errorf("netlab: helper: %d descriptors, %w", len(fds), err)
+		return -1, fmt.Errorf("netns: helper: %d descriptors, %w", len(fds), err)
 	}
 	return fds[0], nil
 }
@@ -178,14 +178,19 @@ func destination(oob []byte) (netip.Addr, error) {
 			return netip.AddrFrom16([16]byte(m.Data[:16])).Unmap(), nil
 		}
 	}
-	return netip.Addr{}, errors.New("netlab: a packet without its destination")
+	return netip.Addr{}, errors.New("netns: a packet without its destination")
 }
 
 // Sniff starts to record what arrives at the far end of the link: everything
-// that the tests' namespace sends, whether or not somebody listens for it. The
+// that the near namespace sends, whether or not somebody listens for it. The
 // caller closes the Sniffer.
-func (l *Lab) Sniff() (*Sniffer, error) {
-	_, fd, err := l.call(call{Op: "sniff"})
+func (l *Lab) Sniff() (*Sniffer, error) { return l.sniff("sniff", [6]byte(nearEnd.mac)) }
+
+// SniffLoopback does the same for what the near namespace sends to itself.
+func (l *Lab) SniffLoopback() (*Sniffer, error) { return l.sniff("sniff loopback", [6]byte{}) }
+
+func (l *Lab) sniff(op string, mac [6]byte) (*Sniffer, error) {
+	_, fd, err := l.call(call{Op: op})
 	if err != nil {
 		return nil, err
 	}
@@ -195,15 +200,34 @@ func (l *Lab) Sniff() (*Sniffer, error) {
 		f.Close()
 		return nil, err
 	}
-	s := &Sniffer{f: f, rc: rc, done: make(chan struct{})}
+	s := &Sniffer{f: f, rc: rc, mac: mac, done: make(chan struct{})}
 	go s.run()
 	return s, nil
+}
+
+// Start runs this program again in the near namespace, with other arguments and
+// exactly this environment, and returns a socket that is its standard input and
+// output. Unlike the program itself it may send packets by hand (CAP_NET_RAW),
+// and with root's lab it is root: it is what a process with the rights of a
+// service could do. It is killed when the lab ends; tell it to end by closing
+// the socket.
+func (l *Lab) Start(args, env []string) (*os.File, error) {
+	_, fd, err := l.call(call{Op: "start", Args: args, Env: env})
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // so that deadlines work
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "started"), nil
 }
 
 // Sniffer records packets.
 type Sniffer struct {
 	f    *os.File
 	rc   syscall.RawConn
+	mac  [6]byte // of the sender whose frames count
 	done chan struct{}
 
 	mu      sync.Mutex
@@ -225,14 +249,17 @@ func (s *Sniffer) drain(fd int) {
 	defer s.mu.Unlock()
 	buf := make([]byte, sniffBytes)
 	for {
-		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+		n, from, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			break
 		}
-		if p, ok := decode(buf[:min(n, len(buf))], [6]byte(nearEnd.mac)); ok {
+		if ll, ok := from.(*unix.SockaddrLinklayer); ok && s.mac == ([6]byte{}) && ll.Pkttype == unix.PACKET_OUTGOING {
+			continue // loopback shows each frame as it goes and as it comes
+		}
+		if p, ok := decode(buf[:min(n, len(buf))], s.mac); ok {
 			p.Len = n
 			s.packets = append(s.packets, p)
 		}

@@ -1,4 +1,4 @@
-package netlab
+package netns
 
 import (
 	"context"
@@ -19,12 +19,13 @@ import (
 )
 
 // world is the helper's hold on the two namespaces: the near one is that of
-// the main thread, and of the tests; the far one, that of another thread.
+// the main thread, and of the program; the far one, that of another thread.
 type world struct {
-	far      *thread
-	farIndex int  // of the far end of the link
-	ipv6     bool // whether this kernel speaks it
-	control  *net.UnixConn
+	near, far *thread
+	farIndex  int  // of the far end of the link
+	loIndex   int  // of loopback in the near namespace
+	ipv6      bool // whether this kernel speaks it
+	control   *net.UnixConn
 }
 
 // The two ends of the link, with addresses of the locally administered range.
@@ -57,11 +58,11 @@ func (t *thread) do(f func() error) error {
 
 // newWorld makes the far namespace and the link to it, and tries them out.
 func newWorld() (*world, error) {
-	w := &world{far: newThread()}
+	w := &world{near: newThread(), far: newThread()}
 	var netns int
 	err := w.far.do(func() (err error) {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("far namespace: %w", err)
+			return called("unshare(CLONE_NEWNET)", err)
 		}
 		netns, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		return err
@@ -123,6 +124,11 @@ func (w *world) wireNear(netns int) error {
 		return err
 	}
 	defer n.Close()
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		return err
+	}
+	w.loIndex = lo.Index
 	if err := n.veth(nearEnd, farEnd, netns); err != nil {
 		return fmt.Errorf("veth: %w", err)
 	}
@@ -217,20 +223,21 @@ func listenPacket(network, address string) (net.PacketConn, error) {
 	return lc.ListenPacket(context.Background(), network, address)
 }
 
-// sniff opens a socket that sees every frame at the far end of the link.
-func (w *world) sniff() (int, error) {
+// sniff opens a socket that sees every frame at an interface of the calling
+// thread's namespace.
+func sniff(index int) (int, error) {
 	// The kernel wants the protocol in network byte order.
 	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return 0, fmt.Errorf("packet socket: %w", err)
+		return 0, called("socket(AF_PACKET)", err)
 	}
 	// As much as is allowed; the sniffer reports what was lost.
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, room)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: w.farIndex}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}); err != nil {
 		unix.Close(fd)
 		return 0, fmt.Errorf("packet socket: %w", err)
 	}
@@ -243,7 +250,7 @@ func (w *world) sniff() (int, error) {
 // nscd, which would do the same.
 func privateFiles() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
+		return called("mount(MS_REC|MS_PRIVATE)", err)
 	}
 	if err := cover("/etc/resolv.conf", fmt.Appendf(nil, "nameserver %v\noptions timeout:1 attempts:1\n", DNSServer)); err != nil {
 		return err
@@ -256,7 +263,7 @@ func privateFiles() error {
 	const nscd = "/var/run/nscd"
 	if _, err := os.Stat(nscd); err == nil {
 		if err := unix.Mount("tmpfs", nscd, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k"); err != nil {
-			return fmt.Errorf("cover %s: %w", nscd, err)
+			return called("mount(tmpfs) over "+nscd, err)
 		}
 	}
 	return nil
@@ -267,7 +274,7 @@ var hostsLine = regexp.MustCompile(`(?m)^\s*hosts:.*$`)
 // cover mounts a file with this content over a path. A path that does not
 // exist needs no cover.
 func cover(path string, content []byte) error {
-	f, err := os.CreateTemp("", "netlab-")
+	f, err := os.CreateTemp("", "bellglass-netns-")
 	if err != nil {
 		return err
 	}
@@ -281,7 +288,7 @@ func cover(path string, content []byte) error {
 	}
 	err = unix.Mount(f.Name(), path, "", unix.MS_BIND, "")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cover %s: %w", path, err)
+		return called("mount(MS_BIND) over "+path, err)
 	}
 	return nil
 }

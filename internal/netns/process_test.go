@@ -1,6 +1,6 @@
 //go:build unix
 
-package netlab
+package netns_test
 
 import (
 	"bufio"
@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(leakChecked{m})) }
+func TestMain(m *testing.M) { os.Exit(netlab.Main(leakChecked{m})) }
 
 // leakChecked fails the run when it leaves goroutines behind. When a test has
 // started this binary as its subject, Run plays that part instead.
@@ -39,7 +41,7 @@ func (l leakChecked) Run() int {
 // play is what the innermost process does when a test started this binary: it
 // says where it is, and ends in the way that its part asks for.
 func play(part string) int {
-	fmt.Println(os.Getpid(), os.Getuid(), Available())
+	fmt.Println(os.Getpid(), os.Getuid(), netlab.Available())
 	switch part {
 	case "exit":
 		return 7
@@ -76,7 +78,7 @@ func subject(t *testing.T, part string) (*exec.Cmd, string) {
 }
 
 func TestTheExitCodeIsThatOfTheTests(t *testing.T) {
-	Need(t)
+	netlab.Need(t)
 	for part, want := range map[string]int{"exit": 7, "killed": 128 + int(syscall.SIGKILL)} {
 		cmd, line := subject(t, part)
 		if !strings.HasSuffix(line, fmt.Sprint(os.Getuid(), " <nil>")) {
@@ -90,7 +92,7 @@ func TestTheExitCodeIsThatOfTheTests(t *testing.T) {
 }
 
 func TestSignalsReachTheTests(t *testing.T) {
-	Need(t)
+	netlab.Need(t)
 	cmd, _ := subject(t, "wait")
 	cmd.Process.Signal(syscall.SIGTERM)
 	cmd.Wait()
@@ -100,7 +102,7 @@ func TestSignalsReachTheTests(t *testing.T) {
 }
 
 func TestKillingTheLauncherKillsTheTests(t *testing.T) {
-	Need(t)
+	netlab.Need(t)
 	cmd, line := subject(t, "wait")
 	first, _, _ := strings.Cut(line, " ")
 	pid, err := strconv.Atoi(first)

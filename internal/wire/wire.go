@@ -1,5 +1,5 @@
 // Package wire says in a few words what the first bytes of a connection or a
-// packet are, so that a test which finds a leak can name it.
+// packet are, so that whoever finds a leak can name it.
 //
 // It describes for people; nothing may be decided on its words alone. It knows
 // only the protocols that a browser can be made to speak.
