@@ -19,6 +19,7 @@ var layers = map[string][]string{
 	"egress":           {"policy"},
 	"internal/cdp":     {},
 	"internal/pool":    {},
+	"internal/vectors": {},
 	"internal/wire":    {},
 	"internal/netns":   {"internal/wire"},
 	"internal/chrome":  {"internal/cdp"},
@@ -37,7 +38,7 @@ var layers = map[string][]string{
 	"cmd/bellglass-egress": {"internal/egressd"},
 
 	// For tests and benchmarks only; no package above may import these.
-	"internal/testweb":        {"internal/wire"},
+	"internal/testweb":        {"internal/vectors", "internal/wire"},
 	"internal/testweb/netlab": {"internal/netns"},
 	"bench":                   {},
 }

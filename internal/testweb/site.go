@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bellglass/bellglass/internal/vectors"
 )
 
 // What the pages that change say before and after. A reader that is too early
@@ -177,6 +179,8 @@ var endpoints = map[string]endpoint{
 	"pixel.png": serveDelayed("image/png", pixel),
 	"script.js": serveDelayed("text/javascript", []byte("globalThis.scripts = (globalThis.scripts || 0) + 1;\n")),
 	"style.css": serveDelayed("text/css", []byte("p { margin: 0 }\n")),
+
+	"vectors.js": serveDelayed("text/javascript", []byte(vectors.Script)),
 }
 
 // params is a request's query with defaults; it is the data of the templates.
