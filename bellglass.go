@@ -103,10 +103,20 @@ func New(o Options) (*Browser, error) {
 	for _, e := range o.AllowedPrivateCIDRs {
 		b.log.Warn("allowed_private_cidrs opens a private range to listed hosts", "range", e)
 	}
+	if o.Observe {
+		b.log.Warn("observe lets pages load from any public host, listed or not")
+	}
+	switch {
+	case made.gateway != nil:
+		b.log.Info("connections are made by a gateway", "address", made.gateway.Addr())
+	case made.foreign != nil:
+		b.log.Info("connections are made by a forward proxy", "address", made.foreign.Addr)
+	}
 	if o.CAFile != "" {
 		b.log.Info("the browser trusts further authorities", "file", o.CAFile)
 	}
-	b.proxy = egress.NewProxy(&egress.Gate{Resolve: o.Resolve, Dial: o.UnsafeDial}, egress.Options{OnEvent: o.OnConnection})
+	b.proxy = egress.NewProxy(&egress.Gate{Resolve: o.Resolve, Dial: o.UnsafeDial, Foreign: made.foreign},
+		egress.Options{OnEvent: o.OnConnection, Gateway: made.gateway})
 	if b.own, err = b.proxy.Listen(); err != nil {
 		b.proxy.Close()
 		return nil, fmt.Errorf("bellglass: open the proxy: %w", err)

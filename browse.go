@@ -48,6 +48,10 @@ type Head struct {
 	Rendered bool
 	// Blocked counts what the page asked for and may not reach, by host.
 	Blocked []Blocked
+	// Needed is what the page used and the lists lack, as entries for
+	// [Options].Resources; only with [Options].Observe. It is for the operator:
+	// its names are the page's choice.
+	Needed []string
 	// Err is why Status is not ok, for logs; never show it to a model.
 	Err *Error
 }
@@ -182,6 +186,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	}
 	defer release()
 	head.Blocked = blocked(run, page)
+	head.Needed = b.needed(run, r.Principal)
 	if err != nil {
 		b.headOfFailure(&head, err)
 		return fail(deadlineFirst(ctx, err), run)

@@ -3,6 +3,7 @@ package bellglass
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/bellglass/bellglass/egress"
@@ -81,6 +82,28 @@ func blocked(run *egress.Run, p *tab.Page) []Blocked {
 			continue
 		}
 		out = append(out, Blocked{Host: r.Host, Reason: r.Reason, Count: r.Count})
+	}
+	return out
+}
+
+// needed tells what only observation let through, as the shortest entries of a
+// list that would.
+func (b *Browser) needed(run *egress.Run, who Principal) []string {
+	if !b.o.Observe {
+		return nil
+	}
+	var out []string
+	for _, hp := range run.Needed() {
+		host, port, _ := strings.Cut(hp, ":") // names only: no literal is let through unlisted
+		if port != "443" && port != "80" {
+			host = hp
+		}
+		if !slices.Contains(out, host) {
+			out = append(out, host)
+		}
+	}
+	if len(out) > 0 {
+		b.log.Warn("observed: used by a page, and not listed", "hosts", out, "tenant", who.Tenant, "run", who.Run)
 	}
 	return out
 }

@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"internal/demo":    {},
 	"internal/doctor":  {"", "internal/chrome", "internal/demo"},
 	"internal/docs":    {"", "tools", "internal/egressd"},
-	"cmd/bellglass":    {"", "policy", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor", "internal/egressd"},
+	"cmd/bellglass":    {"", "policy", "egress", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor", "internal/egressd"},
 
 	// The proxy alone. What else it may not link, a test below says.
 	"cmd/bellglass-egress": {"internal/egressd"},

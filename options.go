@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/bellglass/bellglass/egress"
@@ -57,6 +58,17 @@ type Options struct {
 	// repeated on the socket. It exists for tests with an internet of their
 	// own.
 	UnsafeDial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+
+	// Observe lets pages load from any public host, not only from those listed,
+	// and tells in [Head].Needed which these were: how to learn the list that
+	// ModeAllowlist, which it needs, lacks. Each is logged.
+	Observe bool
+	// Upstream is another proxy that makes the connections: a gateway (another
+	// bellglass egress proxy), which also resolves and judges names, or anybody's
+	// forward proxy, which is asked for addresses that were judged here. What
+	// UnsafeAllow opens is local by nature and never goes there. Without URL,
+	// connections are made here.
+	Upstream egress.UpstreamConfig
 
 	// CAFile names a file of authorities in PEM, such as a company's, that the
 	// browser trusts beside its own. Certificate errors are never ignored. It
@@ -115,8 +127,10 @@ func (o Options) withDefaults() Options {
 
 // compiled is what New makes of Options.
 type compiled struct {
-	rules *policy.Rules
-	trust *chrome.Trust // nil without CAFile
+	rules   *policy.Rules
+	trust   *chrome.Trust   // nil without CAFile
+	gateway *egress.Gateway // these two come from Upstream; one is nil, or both
+	foreign *egress.Foreign
 }
 
 // compile checks all options. Its error joins all that is wrong.
@@ -148,12 +162,30 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	if made.trust, err = o.trust(ctx); err != nil {
 		bad("CAFile: %w", err)
 	}
+	if made.gateway, made.foreign, err = o.Upstream.Open(ctx); err != nil {
+		errs = append(errs, upstreamProblems(err)...)
+	}
+	if o.Observe && o.Mode != policy.ModeAllowlist {
+		bad("Observe needs Mode allowlist: in any other no list is lacking")
+	}
 	made.rules, err = policy.Compile(policy.Config{
-		Mode: o.Mode, Allow: o.Allow, Resources: o.Resources,
+		Observe: o.Observe, Mode: o.Mode, Allow: o.Allow, Resources: o.Resources,
 		AllowInsecureHTTP: !o.RequireHTTPS,
 		UnsafeAllow:       o.UnsafeAllow, AllowedPrivateCIDRs: o.AllowedPrivateCIDRs,
 	})
 	return made, errors.Join(append(errs, err)...)
+}
+
+// upstreamProblems names the option in each part of the error of Upstream.Open.
+func upstreamProblems(err error) []error {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for i, e := range all {
+		all[i] = fmt.Errorf("Upstream: %s", strings.TrimPrefix(strings.TrimPrefix(e.Error(), "egress: "), "upstream: "))
+	}
+	return all
 }
 
 func (o Options) trust(ctx context.Context) (*chrome.Trust, error) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/policy"
 	"github.com/bellglass/bellglass/tools"
 )
@@ -24,15 +25,35 @@ type reach struct {
 	RequireHTTPS     bool          `help:"Refuse plain http." name:"require-https" env:"BELLGLASS_REQUIRE_HTTPS"`
 	UnsafeAllow      []string      `help:"Exact address:port that is otherwise refused, such as 127.0.0.1:8080. The only way to loopback; for development. Repeatable." placeholder:"ADDR:PORT" env:"BELLGLASS_UNSAFE_ALLOW"`
 	AllowPrivateCIDR []string      `help:"Private range that listed hosts may have, such as 10.1.0.0/16. Repeatable." name:"allow-private-cidr" placeholder:"CIDR" env:"BELLGLASS_ALLOWED_PRIVATE_CIDRS"`
+	Observe          bool          `help:"With --mode allowlist: let pages load from any public host, and say which of them the lists lack." env:"BELLGLASS_OBSERVE"`
 	CAFile           string        `help:"File of authorities in PEM, such as a company's, that the browser trusts beside its own." name:"ca-file" placeholder:"FILE" env:"BELLGLASS_CA_FILE"`
 	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
+	upstream         `group:"Another proxy:"`
+}
+
+// upstream is another proxy that makes the connections. Its credentials have no
+// flag of their own, which every user of the machine could read.
+type upstream struct {
+	Upstream    string `help:"Proxy that makes the connections: gateway://HOST:PORT is another bellglass egress proxy, http:// or https:// anybody's." name:"upstream" placeholder:"URL" env:"BELLGLASS_UPSTREAM"`
+	CA          string `help:"Authorities that vouch for it, in PEM." name:"upstream-ca" placeholder:"FILE" env:"BELLGLASS_UPSTREAM_CA"`
+	Cert        string `help:"Certificate that a gateway knows us by, in PEM." name:"upstream-cert" placeholder:"FILE" env:"BELLGLASS_UPSTREAM_CERT"`
+	Key         string `help:"Its key, in PEM." name:"upstream-key" placeholder:"FILE" env:"BELLGLASS_UPSTREAM_KEY"`
+	ServerName  string `help:"Name in the proxy's certificate, if not the host of the URL." name:"upstream-server-name" placeholder:"NAME" env:"BELLGLASS_UPSTREAM_SERVER_NAME"`
+	Credentials string `help:"File whose first line is user:password, for a forward proxy. BELLGLASS_UPSTREAM_CREDENTIALS may hold the same." name:"upstream-credentials-file" placeholder:"FILE" env:"BELLGLASS_UPSTREAM_CREDENTIALS_FILE"`
+}
+
+func (u upstream) config() egress.UpstreamConfig {
+	return egress.UpstreamConfig{
+		URL: u.Upstream, CAFile: u.CA, CertFile: u.Cert, KeyFile: u.Key, ServerName: u.ServerName,
+		CredentialsFile: u.Credentials, Credentials: egress.Secret(os.Getenv("BELLGLASS_UPSTREAM_CREDENTIALS")),
+	}
 }
 
 func (r reach) options(e *env) bellglass.Options {
 	return bellglass.Options{
 		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
-		CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
+		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
 	}
 }
 
@@ -121,6 +142,9 @@ func (c *linksCmd) Run(e *env) error {
 
 // answer prints a result and turns its status into the exit code.
 func (p page) answer(e *env, h bellglass.Head, r tools.Result, text, more string) error {
+	if p.Observe {
+		r.Fields["observed_hosts"] = append([]string{}, h.Needed...)
+	}
 	if p.JSON {
 		out := json.NewEncoder(e.stdout)
 		out.SetIndent("", "  ")
@@ -156,6 +180,9 @@ func summary(w io.Writer, h bellglass.Head, more string) {
 		if h.Err != nil && h.Status == bellglass.StatusError && h.Err.Err != nil {
 			fmt.Fprintf(w, "bellglass: cause: %v\n", h.Err.Err)
 		}
+	}
+	if len(h.Needed) > 0 {
+		fmt.Fprintf(w, "bellglass: the lists lack: --resources %s\n", strings.Join(h.Needed, ","))
 	}
 	if h.FinalURL == "" {
 		return

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,5 +257,68 @@ func TestMCPOverStdio(t *testing.T) {
 	}
 	if left := profiles(tmp); len(left) > 0 || inProfile(tmp) {
 		t.Error("left behind:", left)
+	}
+}
+
+// TestObserve: the command tells which hosts its lists lack, on stderr for a
+// person and in JSON, and with those listed it tells no more.
+func TestObserve(t *testing.T) {
+	lab := netlab.Need(t)
+	public := netip.MustParseAddr("93.184.216.34")
+	dns, err := lab.ServeDNS(func(string) []netip.Addr { return []netip.Addr{public} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dns.Close()
+	ln, err := lab.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "parts.test" {
+			w.Header().Set("Content-Type", "text/javascript")
+			io.WriteString(w, "document.body.append('and its parts')")
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, `<p>a page</p><script src="http://parts.test/"></script>`)
+	})}
+	go srv.Serve(ln)
+	defer srv.Close()
+	for _, k := range []struct {
+		args   []string
+		text   string
+		tells  bool
+		inJSON string
+	}{
+		{nil, "a page", false, ""},
+		{[]string{"--observe"}, "and its parts", true, `["parts.test"]`},
+		{[]string{"--observe", "--resources", "parts.test"}, "and its parts", false, `[]`},
+	} {
+		args := append([]string{"browse", "--mode", "allowlist", "--allow", "page.test", "http://page.test/"}, k.args...)
+		var out, told bytes.Buffer
+		cmd, _ := start(t, args...)
+		cmd.Stdout, cmd.Stderr = &out, &told
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %v %s", k.args, err, &told)
+		}
+		if !strings.Contains(out.String(), k.text) || strings.Contains(told.String(), "lists lack: --resources parts.test") != k.tells {
+			t.Errorf("%v: %s\n%s", k.args, &out, &told)
+		}
+		if k.inJSON == "" {
+			continue
+		}
+		cmd, _ = start(t, append(args, "--json")...)
+		b, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v", k.args, err)
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(b, &fields); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(string(fields["observed_hosts"])), ""); got != k.inJSON {
+			t.Errorf("%v: observed_hosts: %s", k.args, got)
+		}
 	}
 }
