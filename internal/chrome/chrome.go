@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,13 +25,22 @@ import (
 	"github.com/chromedp/cdproto/browser"
 
 	"github.com/bellglass/bellglass/internal/cdp"
+	"github.com/bellglass/bellglass/internal/jail"
 )
 
-// Options of one launch. Binary and Proxy are required.
+// Options of one launch. Binary is required, and Proxy or Listeners.
 type Options struct {
 	Binary Binary
-	// Proxy is host:port of the browser process's own proxy. It should refuse
-	// everything, so that whatever forgets its context's proxy fails closed.
+	// Seals are the levels to try, in order; the first that can be had here is
+	// used. If empty, only [ProxyOnly].
+	Seals []Level
+	// Limits bound the browser's processes, at every level but [ProxyOnly].
+	Limits jail.Limits
+	// Listeners is how many [Process.Listeners] to open, for proxies.
+	Listeners int
+	// Proxy is host:port of the browser process's own proxy, as the browser
+	// sees it. It should refuse everything, so that whatever forgets its
+	// context's proxy fails closed. If empty, the first of the listeners.
 	Proxy string
 	// Headful shows windows, for local debugging. It needs a full browser and
 	// a display, and it is never as well sealed.
@@ -50,7 +60,8 @@ type Options struct {
 	// the whole list of [flags].
 	UnsafeFlags []string
 	// UnsafeNoSeal leaves out every switch that keeps traffic on the proxy,
-	// and the proxy itself: the negative control of the leak tests.
+	// and the proxy itself: the negative control of the leak tests. A jail, if
+	// Seals ask for one, stays.
 	UnsafeNoSeal bool
 }
 
@@ -65,13 +76,21 @@ type Process struct {
 	// SandboxOff is empty when Chromium's own sandbox is on, else the reason
 	// why it is off, in one clause.
 	SandboxOff string
+	// Seal is the level at which the browser runs.
+	Seal Level
+	// Unsealed says why each better level of Options.Seals could not be had.
+	Unsealed []error
+	// Listeners are those that the browser can reach. They are the caller's to
+	// serve; Close closes them.
+	Listeners []net.Listener
 	// Started is when the process was started.
 	Started time.Time
 
 	pid     int
-	profile *profile
+	jail    *jail.Jail // nil at level proxy-only
+	profile *profile   // nil at level kernel, where it is in the jail
 	stderr  *tail
-	exited  chan struct{} // closed when the process was reaped
+	exited  <-chan struct{} // closed when the process was reaped
 	once    sync.Once
 }
 
@@ -82,22 +101,13 @@ const startTimeout = 30 * time.Second
 // Start launches the browser and returns when it has answered. ctx bounds only
 // the start. A failed start leaves no process and no folder behind.
 func Start(ctx context.Context, o Options) (*Process, error) {
-	if o.Binary.Path == "" || (o.Proxy == "" && !o.UnsafeNoSeal) {
+	if o.Binary.Path == "" || (o.Proxy == "" && o.Listeners == 0 && !o.UnsafeNoSeal) {
 		return nil, errors.New("chrome: Options need a Binary and a Proxy; an unproxied browser is not started")
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	prof, err := newProfile(o.ProfileRoot)
-	if err != nil {
-		return nil, fmt.Errorf("chrome: make profile: %w", err)
-	}
-	p := &Process{profile: prof, stderr: &tail{max: 16 << 10}, exited: make(chan struct{}), Started: time.Now()}
-	if err := o.Trust.install(prof.dir); err != nil {
-		prof.remove()
-		return nil, fmt.Errorf("chrome: write the authorities: %w", err)
-	}
-	if err := p.launch(o); err != nil {
-		prof.remove()
+	p := &Process{stderr: &tail{max: 16 << 10}, Started: time.Now()}
+	if err := p.launchBest(ctx, o); err != nil {
 		return nil, fmt.Errorf("chrome: launch %s: %w", o.Binary.Path, err)
 	}
 	v, err := cdpt.Call(ctx, p.Browser, browser.GetVersion, cdpt.Empty{})
@@ -114,55 +124,110 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-func (p *Process) launch(o Options) error {
-	theirR, ourW, err := os.Pipe()
+// launchFree launches the browser without a jail.
+func (p *Process) launchFree(o Options) error {
+	prof, err := newProfile(o.ProfileRoot)
+	if err != nil {
+		return fmt.Errorf("make profile: %w", err)
+	}
+	p.profile = prof
+	if err := o.Trust.install(prof.dir); err != nil {
+		return fmt.Errorf("write the authorities: %w", err)
+	}
+	if err := p.openListeners(o.Listeners); err != nil {
+		return err
+	}
+	if o.Proxy == "" && o.Listeners > 0 {
+		o.Proxy = p.Listeners[0].Addr().String()
+	}
+	theirs, err := p.pipes()
 	if err != nil {
 		return err
+	}
+	defer theirs.close()
+	p.SandboxOff = SandboxOff()
+	cmd := exec.Command(o.Binary.Path, flags(o, prof.dir, p.SandboxOff != "", smallShm())...)
+	cmd.ExtraFiles = []*os.File{theirs.r, theirs.w} // descriptors 3 and 4, as --remote-debugging-pipe wants
+	cmd.Env = environment(prof.dir, o.Headful)
+	cmd.Dir = prof.dir
+	cmd.Stderr = p.stderr
+	cmd.WaitDelay = time.Second // a grandchild may hold stderr open
+	setAttr(cmd)
+	exited := make(chan struct{})
+	if err := startBound(cmd, exited); err != nil {
+		theirs.closeOurs()
+		return err
+	}
+	p.pid, p.exited = cmd.Process.Pid, exited
+	p.connect(theirs, o)
+	return nil
+}
+
+// pipes are the two ends of the debugging pipe that the browser gets, and the
+// two that are ours.
+type pipes struct{ r, w, ourR, ourW *os.File }
+
+func (p *Process) pipes() (*pipes, error) {
+	theirR, ourW, err := os.Pipe()
+	if err != nil {
+		return nil, err
 	}
 	ourR, theirW, err := os.Pipe()
 	if err != nil {
 		theirR.Close()
 		ourW.Close()
-		return err
+		return nil, err
 	}
-	p.SandboxOff = SandboxOff()
-	cmd := exec.Command(o.Binary.Path, flags(o, p.profile.dir, p.SandboxOff != "")...)
-	cmd.ExtraFiles = []*os.File{theirR, theirW} // descriptors 3 and 4, as --remote-debugging-pipe wants
-	cmd.Env = environment(p.profile.dir, o.Headful)
-	cmd.Dir = p.profile.dir
-	cmd.Stderr = p.stderr
-	cmd.WaitDelay = time.Second // a grandchild may hold stderr open
-	setAttr(cmd)
-	err = startBound(cmd, p.exited)
-	theirR.Close()
-	theirW.Close()
-	if err != nil {
-		ourR.Close()
-		ourW.Close()
-		return err
-	}
-	p.pid = cmd.Process.Pid
-	p.Conn = cdp.New(ourR, ourW, o.OnAttach)
-	return nil
+	return &pipes{theirR, theirW, ourR, ourW}, nil
 }
+
+func (t *pipes) close()     { t.r.Close(); t.w.Close() }
+func (t *pipes) closeOurs() { t.ourR.Close(); t.ourW.Close() }
+
+func (p *Process) connect(t *pipes, o Options) { p.Conn = cdp.New(t.ourR, t.ourW, o.OnAttach) }
 
 // Pid is the browser process's id, which is also its process group's.
 func (p *Process) Pid() int { return p.pid }
 
-// ProfileDir is the throwaway profile folder.
-func (p *Process) ProfileDir() string { return p.profile.dir }
+// ProfileDir is the throwaway profile folder, or "" at level [Kernel], where it
+// is in memory and nobody outside sees it.
+func (p *Process) ProfileDir() string {
+	if p.profile == nil {
+		return ""
+	}
+	return p.profile.dir
+}
 
 // Exited is closed when the browser process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Ended is why the browser was ended for its own doing, such as
+// [jail.ErrMemory]; else nil. It must be called after Exited only.
+func (p *Process) Ended() error {
+	if p.jail != nil && errors.Is(p.jail.Err(), jail.ErrMemory) {
+		return jail.ErrMemory
+	}
+	return nil
+}
 
 // Close kills the browser and everything it started, and removes the profile.
 // It returns when the last process is dead. It is idempotent.
 func (p *Process) Close() error {
 	var err error
 	p.once.Do(func() {
-		killGroup(p.pid, p.exited)
+		if p.jail != nil {
+			p.jail.Kill()
+		}
+		if p.Seal != Kernel { // where the kernel kills what process 1 has started
+			killGroup(p.pid, p.exited)
+		}
 		p.Conn.Close()
-		err = p.profile.remove()
+		for _, ln := range p.Listeners {
+			ln.Close()
+		}
+		if p.profile != nil {
+			err = p.profile.remove()
+		}
 	})
 	return err
 }

@@ -193,7 +193,7 @@ func TestHeadful(t *testing.T) {
 // achieve is tested with a sniffer.
 func TestFlagsSeal(t *testing.T) {
 	for _, shell := range []bool{true, false} {
-		all := strings.Join(flags(Options{Binary: Binary{Path: "/x", Shell: shell}, Proxy: "127.0.0.1:9"}, "/p", false), "\n")
+		all := strings.Join(flags(Options{Binary: Binary{Path: "/x", Shell: shell}, Proxy: "127.0.0.1:9"}, "/p", false, false), "\n")
 		for _, want := range []string{"--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--site-per-process", "--remote-debugging-pipe", "--disable-quic", "--user-data-dir=/p"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("shell %v: no %s", shell, want)

@@ -2,7 +2,6 @@ package chrome
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 )
@@ -60,7 +59,7 @@ var disabledFeatures = []string{
 	"MediaRouter", "OptimizationHints", "Translate",
 }
 
-func flags(o Options, profile string, noSandbox bool) []string {
+func flags(o Options, profile string, noSandbox, smallShm bool) []string {
 	args := []string{
 		"--remote-debugging-pipe",
 		"--user-data-dir=" + profile,
@@ -80,7 +79,7 @@ func flags(o Options, profile string, noSandbox bool) []string {
 	if noSandbox {
 		args = append(args, "--no-sandbox")
 	}
-	if smallShm() {
+	if smallShm {
 		args = append(args, "--disable-dev-shm-usage")
 	}
 	if o.UserAgent != "" {
@@ -89,18 +88,14 @@ func flags(o Options, profile string, noSandbox bool) []string {
 	return append(args, o.UnsafeFlags...)
 }
 
-// environment is all that a browser learns of ours: no variable of the
-// caller's (keys, proxies, sockets) is passed on, except what a window needs.
-func environment(profile string, headful bool) []string {
-	env := []string{
-		"PATH=/usr/bin:/bin",
-		"HOME=" + profile,
-		"TMPDIR=" + profile,
-		"XDG_CONFIG_HOME=" + filepath.Join(profile, ".config"),
-		"XDG_CACHE_HOME=" + filepath.Join(profile, ".cache"),
-		"LANG=C.UTF-8",
-		"TZ=UTC",
-	}
+// fixedEnv is all that a browser learns of ours, beside its home: no variable
+// of the caller's (keys, proxies, sockets) is passed on.
+var fixedEnv = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC"}
+
+// environment is that of a browser outside of a jail; a window needs some
+// variables more.
+func environment(home string, headful bool) []string {
+	env := append([]string{"HOME=" + home, "TMPDIR=" + home}, fixedEnv...)
 	if headful {
 		for _, v := range []string{"DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"} {
 			if s := os.Getenv(v); s != "" {

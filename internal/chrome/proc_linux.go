@@ -42,6 +42,11 @@ func SandboxOff() string {
 	if os.Geteuid() == 0 {
 		return "running as root, where Chromium's sandbox refuses to start"
 	}
+	return userNamespacesOff()
+}
+
+// userNamespacesOff returns why no user namespace can be made here, or "".
+func userNamespacesOff() string {
 	// The sandbox needs a user namespace. Trying is the only sure test:
 	// sysctls, AppArmor and seccomp can each forbid it.
 	cmd := exec.Command("/bin/true")

@@ -26,3 +26,5 @@ func SandboxOff() string {
 func groupRuns(int) bool { return true }
 
 func smallShm() bool { return false }
+
+func userNamespacesOff() string { return "" }

@@ -123,6 +123,18 @@ func parseAuthorities(b []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
+// homeFiles are the files of the database by their path below a browser's home.
+func (t *Trust) homeFiles() map[string][]byte {
+	if t == nil {
+		return nil
+	}
+	all := make(map[string][]byte, len(t.files))
+	for name, b := range t.files {
+		all[filepath.Join(trustFolder, name)] = b
+	}
+	return all
+}
+
 // install writes the database into a browser's home.
 func (t *Trust) install(home string) error {
 	if t == nil {

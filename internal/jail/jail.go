@@ -36,6 +36,7 @@
 package jail
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -96,6 +97,8 @@ type Spec struct {
 	Sniff bool
 	// Limits bound what the program and its descendants use.
 	Limits Limits
+
+	try bool // end where the program would be executed
 }
 
 // Limits of one jail, all its processes together. The zero value of a field
@@ -150,6 +153,29 @@ var (
 	// ErrMemory: it used more memory than [Limits] allow.
 	ErrMemory = errors.New("jail: the memory limit was reached")
 )
+
+// Try finds out whether a level can be had here: it does all that [Start] does
+// but execute a program. The error is an [*Error].
+func Try(ctx context.Context, l Level) error {
+	s := Spec{Level: l, Listeners: 1, try: true}
+	if l == Landlock {
+		home, err := os.MkdirTemp("", "bellglass-try-")
+		if err != nil {
+			return &Error{Level: l, Step: "make a folder", Text: err.Error()}
+		}
+		defer os.RemoveAll(home)
+		s.Home = home
+	}
+	j, err := Start(ctx, s)
+	if err != nil {
+		return err
+	}
+	j.Kill()
+	for _, ln := range j.Listeners {
+		ln.Close()
+	}
+	return nil
+}
 
 // startTimeout bounds what happens before the program runs. Measured: 12 to 40
 // ms; a loaded two-core machine needs a margin.

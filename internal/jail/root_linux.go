@@ -119,6 +119,9 @@ func (r root) show(p string) error {
 // showProgram shows the program's folder if it is that of a Chromium, which
 // needs what lies beside it; else the file alone.
 func (r root) showProgram(p string) error {
+	if p == "" { // nothing will be executed
+		return nil
+	}
 	for _, dir := range system {
 		if st, err := os.Lstat(dir); err == nil && st.IsDir() && strings.HasPrefix(p, dir+"/") {
 			return nil

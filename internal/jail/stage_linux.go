@@ -47,6 +47,7 @@ type config struct {
 	Extra int
 	Sniff bool
 	Tasks int
+	Try   bool // execute nothing
 }
 
 // init is where the second stage's life begins, and ends.
@@ -363,10 +364,13 @@ func (s *second) execute() error {
 	if err := unix.Sendmsg(s.control, []byte{msgReady}, nil, nil, 0); err != nil {
 		return err
 	}
+	if s.c.Try {
+		os.Exit(0)
+	}
 	tmp := "/tmp"
 	if s.level == Landlock {
 		tmp = s.c.Home
 	}
-	env := append(s.c.Env, "HOME="+s.c.Home, "TMPDIR="+tmp)
+	env := append(s.c.Env[:len(s.c.Env):len(s.c.Env)], "HOME="+s.c.Home, "TMPDIR="+tmp)
 	return at(s.c.Path, unix.Exec(s.c.Path, append([]string{s.c.Path}, s.c.Args...), env))
 }

@@ -96,12 +96,14 @@ func Start(ctx context.Context, s Spec) (*Jail, error) {
 		return nil, fmt.Errorf("jail: no such level: %q", s.Level)
 	}
 	s.Limits = s.Limits.withDefaults()
-	path, err := filepath.EvalSymlinks(s.Path) // in the jail their folders may be missing
-	if err != nil {
-		return nil, fmt.Errorf("jail: %w", err)
-	}
-	if s.Path, err = filepath.Abs(path); err != nil {
-		return nil, fmt.Errorf("jail: %w", err)
+	if !s.try {
+		path, err := filepath.EvalSymlinks(s.Path) // in the jail their folders may be missing
+		if err != nil {
+			return nil, fmt.Errorf("jail: %w", err)
+		}
+		if s.Path, err = filepath.Abs(path); err != nil {
+			return nil, fmt.Errorf("jail: %w", err)
+		}
 	}
 	j := &Jail{Level: s.Level, done: make(chan struct{})}
 	if err := j.start(ctx, s); err != nil {
@@ -121,7 +123,7 @@ func Start(ctx context.Context, s Spec) (*Jail, error) {
 }
 
 func (j *Jail) start(ctx context.Context, s Spec) error {
-	c := config{Level: s.Level, Path: s.Path, Env: s.Env, Home: Home, Files: s.Files, Extra: len(s.Extra), Sniff: s.Sniff, Tasks: s.Limits.Tasks}
+	c := config{Level: s.Level, Path: s.Path, Env: s.Env, Home: Home, Files: s.Files, Extra: len(s.Extra), Sniff: s.Sniff, Tasks: s.Limits.Tasks, Try: s.try}
 	if s.Level == Landlock {
 		c.Home = s.Home
 		if err := j.listenHere(s.Listeners); err != nil {
