@@ -242,7 +242,8 @@ func TestOwnServers(t *testing.T) {
 	}
 }
 
-// TestSearchListIsNotUsed: DNS-031, DNS-032.
+// TestSearchListIsNotUsed: DNS-031. That of the system, in a network that has
+// one, is in the tests of the library.
 func TestSearchListIsNotUsed(t *testing.T) {
 	s := newDNSServer(t, func(q dnsmessage.Message) []dnsmessage.Message {
 		m := reply(q)

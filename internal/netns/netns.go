@@ -40,6 +40,10 @@ var (
 	far6 = netip.MustParseAddr("fd77:6c61:62::1")
 )
 
+// SearchDomain is the search list in resolv.conf: whoever does not make a name
+// absolute asks for it below this domain, too.
+const SearchDomain = "search.test"
+
 // Options of a lab.
 type Options struct {
 	// Prepare, if not nil, runs in the helper before the program starts, and

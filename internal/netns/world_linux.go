@@ -245,14 +245,15 @@ func sniff(index int) (int, error) {
 }
 
 // privateFiles makes the mount namespace private and points name resolution to
-// the lab: resolv.conf, the hosts line of nsswitch.conf (whose other modules
-// ask a daemon over a unix socket, and that daemon asks the real network), and
-// nscd, which would do the same.
+// the lab: resolv.conf, with a search domain as company networks have one, the
+// hosts line of nsswitch.conf (whose other modules ask a daemon over a unix
+// socket, and that daemon asks the real network), and nscd, which would do the
+// same.
 func privateFiles() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return called("mount(MS_REC|MS_PRIVATE)", err)
 	}
-	if err := cover("/etc/resolv.conf", fmt.Appendf(nil, "nameserver %v\noptions timeout:1 attempts:1\n", DNSServer)); err != nil {
+	if err := cover("/etc/resolv.conf", fmt.Appendf(nil, "nameserver %v\nsearch %s\noptions timeout:1 attempts:1\n", DNSServer, SearchDomain)); err != nil {
 		return err
 	}
 	if old, err := os.ReadFile("/etc/nsswitch.conf"); err == nil {
