@@ -2,10 +2,12 @@ package testweb
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
+	"compress/flate"
 	"encoding/binary"
 	"fmt"
+	"hash"
+	"hash/adler32"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"sync"
@@ -25,9 +27,9 @@ type encoder interface {
 func newEncoder(coding string, w io.Writer) (encoder, error) {
 	switch coding {
 	case "gzip":
-		return plainEncoder{gzip.NewWriter(w)}, nil
+		return newDeflater(w, gzipHead, crc32.NewIEEE()), nil
 	case "deflate":
-		return plainEncoder{zlib.NewWriter(w)}, nil
+		return newDeflater(w, zlibHead, adler32.New()), nil
 	case "br":
 		return &brotli{w: w}, nil
 	case "zstd":
@@ -50,19 +52,76 @@ func encode(coding string, body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// plainEncoder repeats by writing again and again.
-type plainEncoder struct{ io.WriteCloser }
+// Heads of the two wrappings of deflate: RFC 1952 §2.3 without a name or a
+// time, RFC 1950 §2.2 with the usual window.
+const (
+	gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+	zlibHead = "\x78\x9c"
+)
 
-func (e plainEncoder) Repeat(b byte, n int) error {
-	chunk := bytes.Repeat([]byte{b}, min(n, 64<<10))
-	for n > 0 {
-		k := min(n, len(chunk))
-		if _, err := e.Write(chunk[:k]); err != nil {
+// deflater writes gzip or zlib. What is to be repeated it compresses once: the
+// standard library's writers would do so each time, which under the race
+// detector takes seconds for a bomb.
+type deflater struct {
+	w    io.Writer
+	head string // not yet written
+	sum  hash.Hash32
+	gzip bool
+	size uint32
+}
+
+func newDeflater(w io.Writer, head string, sum hash.Hash32) *deflater {
+	return &deflater{w: w, head: head, sum: sum, gzip: head == gzipHead}
+}
+
+func (e *deflater) Write(p []byte) (int, error) {
+	if err := e.copies(p, 1); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (e *deflater) Repeat(b byte, n int) error {
+	block := bytes.Repeat([]byte{b}, min(n, 1<<20))
+	if err := e.copies(block, n/max(1, len(block))); err != nil {
+		return err
+	}
+	return e.copies(block[:n%max(1, len(block))], 1)
+}
+
+// copies writes n copies of block.
+func (e *deflater) copies(block []byte, n int) error {
+	var packed bytes.Buffer
+	packed.WriteString(e.head)
+	head := packed.Len()
+	f, err := flate.NewWriter(&packed, flate.DefaultCompression)
+	if err != nil {
+		return err
+	}
+	f.Write(block)
+	f.Flush() // ends on a whole byte; looks back at nothing but the block
+	for b := packed.Bytes(); n > 0; n-- {
+		if _, err := e.w.Write(b); err != nil {
 			return err
 		}
-		n -= k
+		b, e.head = packed.Bytes()[head:], ""
+		e.sum.Write(block)
+		e.size += uint32(len(block))
 	}
 	return nil
+}
+
+// Close writes an empty last block and the sum.
+func (e *deflater) Close() error {
+	end := append([]byte(e.head), 1, 0, 0, 0xff, 0xff)
+	if e.gzip {
+		end = binary.LittleEndian.AppendUint32(end, e.sum.Sum32())
+		end = binary.LittleEndian.AppendUint32(end, e.size)
+	} else {
+		end = binary.BigEndian.AppendUint32(end, e.sum.Sum32())
+	}
+	_, err := e.w.Write(end)
+	return err
 }
 
 // brotli writes a stream of RFC 7932 that needs no compressor: uncompressed
