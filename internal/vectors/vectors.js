@@ -130,6 +130,9 @@ const vectors = {
   'csp-report': url => { framed('<meta http-equiv="Content-Security-Policy" content="img-src \'none\'; report-uri ' + quote(url) + '"><img src="/pixel.png">'); return sent() },
   'attribution': url => { put('img', { alt: '' }).setAttribute('attributionsrc', url); return sent() },
   'fedcm': url => navigator.credentials.get({ identity: { providers: [{ configURL: url, clientId: 'x' }] } }).then(() => 'answered'),
+  // Each of these two looks up a document of the host's before it asks the user.
+  'payment': url => new PaymentRequest([{ supportedMethods: url }], { total: { label: 'x', amount: { currency: 'EUR', value: '1' } } }).canMakePayment().then(() => 'answered'),
+  'webauthn': url => navigator.credentials.get({ publicKey: { challenge: new Uint8Array(16), rpId: new URL(url).hostname } }).then(() => 'answered'),
   'turn-udp': turn('turn', '?transport=udp'),
   'turn-tcp': turn('turn', '?transport=tcp'),
   'turns': turn('turns', '?transport=tcp'),
