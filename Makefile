@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export URL
 export CGO_ENABLED ?= 0
 
-.PHONY: run build setup test lint generate bench fuzz clean FORCE
+.PHONY: run build setup test lint generate bench bench-egress fuzz soak clean FORCE
 
 run: setup
 	@if [ -n "$$URL" ]; then bin/bellglass browse "$$URL"; else bin/bellglass demo; fi
@@ -25,6 +25,7 @@ test: build
 	$(MAKE) --no-print-directory lint
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 	go test -run '^$$' -bench . -benchtime 1x ./... | grep -v 'no test files'
+	$(MAKE) --no-print-directory bench-egress BENCH_EGRESS='-rounds 1 -setups 20 -mib 16 -idle 50'
 
 lint: generate
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt -w $$(gofmt -l $$(git ls-files '*.go'))"; exit 1; }
@@ -40,13 +41,24 @@ generate:
 bench: setup
 	go test -run '^$$' -bench . -benchtime 50x -timeout 30m ./bench
 
+# The egress proxy beside smokescreen, a bare relay and direct dialing, in one
+# run. It is a module of its own, so that nobody else needs smokescreen.
+bench-egress:
+	cd bench/egress && go vet ./... && go run . $(BENCH_EGRESS)
+
 FUZZTIME ?= 5m
 fuzz:
-	@for p in ./policy ./egress ./internal/extract ./internal/cdp; do \
+	@for p in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
 	done
+
+# Bad clients and bad servers for long; then a minute of silence of the browsers.
+SOAKTIME ?= 10m
+soak:
+	BELLGLASS_SOAK=$(SOAKTIME) go test -run '^TestSoak$$' -timeout 1h -v ./egress
+	BELLGLASS_SOAK=1m go test -run '^TestIdleBrowsersAreSilent$$' -timeout 10m -v .
 
 clean:
 	rm -rf bin
