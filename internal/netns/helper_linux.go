@@ -173,7 +173,8 @@ func (w *world) start(c call) error {
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	cmd := exec.Command("/proc/self/exe", c.Args...)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = append(os.Args[:1:1], c.Args...)
 	cmd.Env = c.Env
 	cmd.Stdin, cmd.Stdout = theirs, theirs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
