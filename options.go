@@ -163,7 +163,9 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 		bad("CAFile: %w", err)
 	}
 	if made.gateway, made.foreign, err = o.Upstream.Open(ctx); err != nil {
-		errs = append(errs, upstreamProblems(err)...)
+		for _, what := range parts(err) {
+			bad("Upstream: %s", strings.TrimPrefix(strings.TrimPrefix(what.Error(), "egress: "), "upstream: "))
+		}
 	}
 	if o.Observe && o.Mode != policy.ModeAllowlist {
 		bad("Observe needs Mode allowlist: in any other no list is lacking")
@@ -176,16 +178,12 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	return made, errors.Join(append(errs, err)...)
 }
 
-// upstreamProblems names the option in each part of the error of Upstream.Open.
-func upstreamProblems(err error) []error {
-	all := []error{err}
+// parts returns the parts of a joined error.
+func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
+		return joined.Unwrap()
 	}
-	for i, e := range all {
-		all[i] = fmt.Errorf("Upstream: %s", strings.TrimPrefix(strings.TrimPrefix(e.Error(), "egress: "), "upstream: "))
-	}
-	return all
+	return []error{err}
 }
 
 func (o Options) trust(ctx context.Context) (*chrome.Trust, error) {
