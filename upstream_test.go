@@ -3,16 +3,9 @@ package bellglass_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/egress"
@@ -32,47 +24,6 @@ import (
 	"github.com/bellglass/bellglass/internal/testweb/netlab"
 	"github.com/bellglass/bellglass/policy"
 )
-
-// credentials writes an authority of its own, and what it vouches for, into a
-// folder: ca.pem, and NAME.pem with NAME.key for each name.
-func credentials(t *testing.T, names ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	write := func(file, kind string, der []byte) {
-		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ca := &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	var caKey *ecdsa.PrivateKey
-	for i, name := range append([]string{"ca"}, names...) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cert := ca
-		if i == 0 {
-			caKey = key
-		} else {
-			cert = &x509.Certificate{
-				Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-				ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-			}
-		}
-		cert.SerialNumber = big.NewInt(int64(i + 1))
-		cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-		der, err := x509.CreateCertificate(rand.Reader, cert, ca, key.Public(), caKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(name+".pem", "CERTIFICATE", der)
-		if der, err = x509.MarshalECPrivateKey(key); err != nil {
-			t.Fatal(err)
-		}
-		write(name+".key", "EC PRIVATE KEY", der)
-	}
-	return dir
-}
 
 // outside puts the small internet where a gateway finds it: behind real names
 // and real addresses, on the far side of the lab.
@@ -127,7 +78,10 @@ func join(c net.Conn, to netip.AddrPort) {
 // how to reach it.
 func gateway(t *testing.T, audit io.Writer, rules string) (*egressd.Server, egress.UpstreamConfig) {
 	t.Helper()
-	dir := credentials(t, "gateway.test", "worker")
+	dir := t.TempDir()
+	if err := testweb.Credentials(dir, "gateway.test", "worker"); err != nil {
+		t.Fatal(err)
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
