@@ -43,6 +43,7 @@ var causes = []struct {
 }{
 	{pool.ErrBusy, ReasonPoolFull},
 	{errFind, ReasonBrowserMissing},
+	{errSeal, ReasonSeal},
 	{errStart, ReasonBrowserStart},
 	{tab.ErrTimeout, ReasonNavigationTimeout},
 	{tab.ErrUnresponsive, ReasonUnresponsive},

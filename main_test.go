@@ -40,6 +40,7 @@ func (s suite) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(tmp)
+	os.Chmod(tmp, 0o711) // of root's, browsers at level landlock use it as another user
 	os.Setenv("TMPDIR", tmp)
 	if web, err = testweb.Start(testweb.Options{IPv6: true}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -35,6 +35,13 @@ type Options struct {
 	// BELLGLASS_BROWSER_HEADLESS. If nil, os.Getenv.
 	Getenv func(string) string
 
+	// Seal is how the browser is to be held to its proxy. If empty, [SealAuto].
+	// Any other level is used or, if it cannot be had, no browser is started.
+	Seal SealLevel
+	// RequireSeal is the lowest level to accept; New fails where it cannot be
+	// had. If empty, any.
+	RequireSeal SealLevel
+
 	// Mode says what may be reached at all. If empty, [policy.ModePublic]:
 	// any public host, with private, loopback and metadata addresses refused.
 	Mode policy.Mode
@@ -104,6 +111,9 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
+	if o.Seal == "" {
+		o.Seal = SealAuto
+	}
 	if o.Mode == "" {
 		o.Mode = policy.ModePublic
 	}
@@ -156,6 +166,9 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	}
 	if o.MaxPages < 1 || o.MaxPages > 256 {
 		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
+	}
+	if err := o.checkSeal(); err != nil {
+		errs = append(errs, err)
 	}
 	var made compiled
 	var err error

@@ -54,6 +54,7 @@ const (
 	ReasonBrowserMissing    Reason = "browser_missing"
 	ReasonBrowserStart      Reason = "browser_start_failed"
 	ReasonBrowserCrashed    Reason = "browser_crashed"
+	ReasonSeal              Reason = "seal_unavailable"
 	ReasonUnresponsive      Reason = "page_unresponsive"
 	ReasonCancelled         Reason = "cancelled"
 	ReasonInternal          Reason = "internal"
@@ -92,6 +93,7 @@ var reasons = map[Reason]struct {
 	ReasonAuth:              {StatusError, "The page asks for a login and shows nothing without one."},
 	ReasonBrowserMissing:    {StatusError, "No browser is installed; the operator can run: bellglass doctor."},
 	ReasonBrowserStart:      {StatusError, "The browser could not be started; the operator can run: bellglass doctor."},
+	ReasonSeal:              {StatusError, "The browser cannot be sealed as the operator requires, so none was started; the operator can run: bellglass doctor."},
 	ReasonBrowserCrashed:    {StatusError, "The browser crashed on this page."},
 	ReasonUnresponsive:      {StatusError, "The page keeps the browser so busy that it cannot be read."},
 	ReasonCancelled:         {StatusError, "The call was cancelled."},

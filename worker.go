@@ -38,9 +38,20 @@ type worker struct {
 	pages  int
 	ended  bool // being retired
 
+	slots *slots
+
 	mu      sync.Mutex
-	free    []*egress.Endpoint
 	suspect bool // a page could not be closed
+}
+
+// distrust marks the worker for replacement.
+func (w *worker) distrust() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.suspect {
+		w.suspect = true
+		close(w.slots.broken)
+	}
 }
 
 // slot is one blank page and the listener that its context uses as proxy.
@@ -72,9 +83,7 @@ func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), erro
 		if try > 0 || errors.Is(err, pool.ErrBusy) || ctx.Err() != nil {
 			return nil, nil, err
 		}
-		w.mu.Lock()
-		w.suspect = true
-		w.mu.Unlock()
+		w.distrust()
 	}
 }
 
@@ -161,7 +170,7 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 	}
 	w := &worker{host: tab.NewHost()}
 	w.proc, err = chrome.Start(ctx, chrome.Options{
-		Binary: bin, Proxy: b.own.Addr().String(), Headful: chrome.Headful(b.o.Getenv),
+		Binary: bin, Seals: b.startSeals(), Listeners: endpoints(b.o.MaxPages), Headful: chrome.Headful(b.o.Getenv),
 		UserAgent: b.o.UserAgent, Trust: b.trust, OnAttach: w.host.Attach, UnsafeFlags: b.o.UnsafeBrowserFlags,
 	})
 	if err == nil {
@@ -170,20 +179,21 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 		}
 	}
 	if err != nil {
+		if refused := (*chrome.SealError)(nil); errors.As(err, &refused) {
+			return nil, fmt.Errorf("%w: %w", errSeal, err)
+		}
 		return nil, fmt.Errorf("%w: %w", errStart, err)
 	}
+	w.slots = newSlots(b.proxy, w.proc)
 	b.announce(w)
 	w.pool = pool.New(pool.Options[*slot]{
 		Size: b.o.MaxPages, Warm: min(b.o.MaxPages, warmPages),
 		Make: func(ctx context.Context) (*slot, error) { return b.open(ctx, w) },
 		Dispose: func(s *slot) {
-			err := s.tab.Close(context.Background())
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if err != nil {
-				w.suspect = true
+			if s.tab.Close(context.Background()) != nil {
+				w.distrust()
 			} else {
-				w.free = append(w.free, s.end)
+				w.slots.free <- s.end
 			}
 		},
 	})
@@ -205,7 +215,8 @@ func (b *Browser) find() (chrome.Binary, error) {
 
 // announce logs the start, and once how well the browser is sealed.
 func (b *Browser) announce(w *worker) {
-	b.log.Info("browser started", "version", w.proc.Version, "pid", w.proc.Pid())
+	b.log.Info("browser started", "version", w.proc.Version, "pid", w.proc.Pid(), "seal", w.proc.Seal)
+	b.sealed(SealLevel(w.proc.Seal), w.proc.Unsealed)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.warned {
@@ -222,17 +233,9 @@ func (b *Browser) announce(w *worker) {
 
 // open makes a blank page with a listener of its own.
 func (b *Browser) open(ctx context.Context, w *worker) (*slot, error) {
-	w.mu.Lock()
-	var end *egress.Endpoint
-	if n := len(w.free); n > 0 {
-		end, w.free = w.free[n-1], w.free[:n-1]
-	}
-	w.mu.Unlock()
-	var err error
-	if end == nil {
-		if end, err = b.proxy.Listen(); err != nil {
-			return nil, fmt.Errorf("open a listener: %w", err)
-		}
+	end, err := w.slots.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open a listener: %w", err)
 	}
 	t, err := w.host.Open(ctx, tab.Config{Proxy: end.Addr().String()})
 	if err != nil {
@@ -253,10 +256,6 @@ func (b *Browser) retire(w *worker) {
 		if err := w.proc.Close(); err != nil {
 			b.log.Warn("profile was not removed whole", "error", err)
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, end := range w.free {
-			end.Close()
-		}
+		w.slots.close()
 	})
 }

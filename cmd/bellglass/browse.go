@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +29,14 @@ type reach struct {
 	Observe          bool          `help:"With --mode allowlist: let pages load from any public host, and say which of them the lists lack." env:"BELLGLASS_OBSERVE"`
 	CAFile           string        `help:"File of authorities in PEM, such as a company's, that the browser trusts beside its own." name:"ca-file" placeholder:"FILE" env:"BELLGLASS_CA_FILE"`
 	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
-	upstream         `group:"Another proxy:"`
+	sealing
+	upstream `group:"Another proxy:"`
+}
+
+// sealing is how the browser is to be held to its proxy.
+type sealing struct {
+	Seal        string `help:"How the browser is held to its proxy: kernel (namespaces of its own), landlock, proxy-only, or the best of these that works here." enum:"auto,kernel,landlock,proxy-only" default:"auto" env:"BELLGLASS_SEAL"`
+	RequireSeal string `help:"Refuse to start below this level: kernel or landlock." name:"require-seal" enum:",kernel,landlock,proxy-only" default:"" placeholder:"LEVEL" env:"BELLGLASS_REQUIRE_SEAL"`
 }
 
 // upstream is another proxy that makes the connections. Its credentials have no
@@ -53,6 +61,7 @@ func (r reach) options(e *env) bellglass.Options {
 	return bellglass.Options{
 		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
+		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
 		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
 	}
 }
@@ -63,6 +72,9 @@ func (r reach) open(e *env, pages int) (*bellglass.Browser, error) {
 	o := r.options(e)
 	o.MaxPages = pages
 	b, err := bellglass.New(o)
+	if unsealed := (*bellglass.Error)(nil); errors.As(err, &unsealed) {
+		return nil, err
+	}
 	if err != nil {
 		fmt.Fprintln(e.stderr, err)
 		return nil, exitCode(exitUsage)

@@ -8,17 +8,18 @@ import (
 	"github.com/bellglass/bellglass/internal/demo"
 )
 
-type demoCmd struct{}
+type demoCmd struct{ sealing }
 
 // Run reads the demo site and tells in plain words what happened. It fails if
 // an escape attempt came through.
-func (demoCmd) Run(e *env) error {
+func (c demoCmd) Run(e *env) error {
 	site, err := demo.Start()
 	if err != nil {
 		return err
 	}
 	defer site.Close()
-	b, err := bellglass.New(bellglass.Options{UnsafeAllow: []string{site.Addr()}, MaxPages: 1})
+	b, err := bellglass.New(bellglass.Options{UnsafeAllow: []string{site.Addr()}, MaxPages: 1,
+		Seal: bellglass.SealLevel(c.Seal), RequireSeal: bellglass.SealLevel(c.RequireSeal)})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,14 @@ func escapes(e *env, b *bellglass.Browser, who bellglass.Principal, site *demo.S
 		fmt.Sprintf("the proxy refused %s; the service saw %s", count(tried, "request"), count(site.Connections(), "connection")))
 	tell(3, "a WebRTC candidate through a STUN server on this machine", site.Packets() == 0,
 		fmt.Sprintf("the server saw %s", count(site.Packets(), "packet")))
-	fmt.Fprintf(e.stdout, "\nSeal level: %s.\n", bellglass.SealLevel)
+	seal, why, err := b.Seal(e.ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "\nSeal level: %s.\n", seal)
+	for _, w := range why {
+		fmt.Fprintf(e.stdout, "  not better because: %v\n", w)
+	}
 	if failed {
 		return exitCode(exitError)
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,15 +111,40 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("not within 20 seconds: %s", what)
 }
 
-// inProfile reports whether a process still runs with a profile below tmp.
-func inProfile(tmp string) bool {
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, l := range lines {
-		if b, _ := os.ReadFile(l); bytes.Contains(b, []byte("--user-data-dir="+tmp)) {
-			return true
+// browserOf waits for the browser that a command has started, and returns its
+// process id.
+func browserOf(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	found := 0
+	eventually(t, "a running browser", func() bool {
+		for all := []int{cmd.Process.Pid}; len(all) > 0; all = all[1:] {
+			lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[0]))
+			for _, list := range lists {
+				b, _ := os.ReadFile(list)
+				for _, f := range strings.Fields(string(b)) {
+					pid, _ := strconv.Atoi(f)
+					line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+					if bytes.Contains(line, []byte("--user-data-dir=")) {
+						found = pid
+						return true
+					}
+					all = append(all, pid)
+				}
+			}
 		}
+		return false
+	})
+	return found
+}
+
+// runs reports whether a process is more than a zombie.
+func runs(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
 	}
-	return false
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	return f[0] != "Z" && f[0] != "X"
 }
 
 func TestInterruptLeavesNothing(t *testing.T) {
@@ -130,7 +157,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+			browser := browserOf(t, cmd)
 			cmd.Process.Signal(sig)
 			cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != exitError {
@@ -139,23 +166,25 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			if left := profiles(tmp); len(left) > 0 {
 				t.Error("profiles left behind:", left)
 			}
-			if inProfile(tmp) {
+			if runs(browser) {
 				t.Error("a browser is left behind")
 			}
 		})
 	}
 }
 
+// TestKillLeavesNoProcessAndTheNextStartSweeps: without a jail the profile is a
+// folder, which the next start removes.
 func TestKillLeavesNoProcessAndTheNextStartSweeps(t *testing.T) {
 	addr := site(t)
-	cmd, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/hang")
+	cmd, tmp := start(t, "browse", "--seal", "proxy-only", "--unsafe-allow", addr, "http://"+addr+"/hang")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+	browser := browserOf(t, cmd)
 	cmd.Process.Kill()
 	cmd.Wait()
-	eventually(t, "the end of the browser", func() bool { return !inProfile(tmp) })
+	eventually(t, "the end of the browser", func() bool { return !runs(browser) })
 	if len(profiles(tmp)) == 0 {
 		t.Fatal("no profile is left: this test proves nothing")
 	}
@@ -169,6 +198,29 @@ func TestKillLeavesNoProcessAndTheNextStartSweeps(t *testing.T) {
 	}
 }
 
+// TestKillInTheJailLeavesNothingAtAll: NNS-008, with nothing for a next start
+// to remove.
+func TestKillInTheJailLeavesNothingAtAll(t *testing.T) {
+	if out, err := exec.Command("bellglass", "demo", "--require-seal", "kernel").CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("this test must not be skipped under CI: %s", out)
+		}
+		t.Skipf("%s", out)
+	}
+	addr := site(t)
+	cmd, tmp := start(t, "browse", "--require-seal", "kernel", "--unsafe-allow", addr, "http://"+addr+"/hang")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	browser := browserOf(t, cmd)
+	cmd.Process.Kill()
+	cmd.Wait()
+	eventually(t, "the end of the browser", func() bool { return !runs(browser) })
+	if left, _ := filepath.Glob(tmp + "/*"); len(left) > 0 {
+		t.Error("left behind:", left)
+	}
+}
+
 func TestTwoAtOnce(t *testing.T) {
 	addr := site(t)
 	first, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/slow?ms=1500")
@@ -177,7 +229,7 @@ func TestTwoAtOnce(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a running browser", func() bool { return inProfile(tmp) })
+	browserOf(t, first)
 	second := exec.Command("bellglass", "browse", "--unsafe-allow", addr, "http://"+addr+"/tiny")
 	second.Env = append(os.Environ(), "TMPDIR="+tmp)
 	if b, err := second.CombinedOutput(); err != nil {
@@ -231,7 +283,7 @@ func TestMCPOverStdio(t *testing.T) {
 		return nil
 	}
 	init := call("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
-	if s, _ := init["instructions"].(string); !strings.Contains(s, "Seal: proxy-only") {
+	if s, _ := init["instructions"].(string); !regexp.MustCompile(`Seal: (kernel|landlock|proxy-only)\.$`).MatchString(s) {
 		t.Errorf("instructions: %q", s)
 	}
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -250,13 +302,14 @@ func TestMCPOverStdio(t *testing.T) {
 	if text, isError := read("http://169.254.169.254/"); !isError || !strings.Contains(text, "reason: address_not_public") {
 		t.Errorf("got %v %q", isError, text)
 	}
+	browser := browserOf(t, cmd)
 	in.Close() // the client goes away
 	io.Copy(io.Discard, out)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("end: %v", err)
 	}
-	if left := profiles(tmp); len(left) > 0 || inProfile(tmp) {
-		t.Error("left behind:", left)
+	if left := profiles(tmp); len(left) > 0 || runs(browser) {
+		t.Error("left behind:", left, browser)
 	}
 }
 

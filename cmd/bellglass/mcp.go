@@ -31,6 +31,10 @@ func (c *mcpCmd) Run(e *env) error {
 		return err
 	}
 	defer b.Close()
+	seal, _, err := b.Seal(e.ctx)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(e.ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -44,7 +48,7 @@ func (c *mcpCmd) Run(e *env) error {
 	s := mcpserver.New(mcpserver.Options{
 		Version:      version,
 		Principal:    bellglass.Principal{Tenant: c.Tenant, Run: newRun()},
-		Instructions: fmt.Sprintf("%s Seal: %s.", bellglass.Instruction, bellglass.SealLevel),
+		Instructions: fmt.Sprintf("%s Seal: %s.", bellglass.Instruction, seal),
 	}, tools.Read(b))
 	err = mcpserver.ServeStdio(ctx, s)
 	if errors.Is(err, context.Canceled) && e.ctx.Err() != nil {

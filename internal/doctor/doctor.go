@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -88,6 +89,9 @@ func (d *doctor) version(bin chrome.Binary) bool {
 
 func (d *doctor) sandbox() {
 	why := chrome.SandboxOff()
+	if why != "" && !chrome.Headful(d.getenv) && chrome.TrySeal(d.ctx, chrome.Kernel) == nil {
+		why = "" // in the jail the browser is an ordinary user of its own namespace
+	}
 	if why == "" {
 		d.report(Check{Name: "sandbox", Level: OK, Detail: "Chromium's own sandbox is on"})
 		return
@@ -97,6 +101,35 @@ func (d *doctor) sandbox() {
 		fix = "allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on older Debian; in a container, a seccomp profile that allows them"
 	}
 	d.report(Check{"sandbox", Warn, "Chromium's own sandbox is off: " + why, fix})
+}
+
+// seal says how well the browser is held to the proxy, and the fix for each
+// better level that cannot be had.
+func (d *doctor) seal(b *bellglass.Browser) {
+	level, why, err := b.Seal(d.ctx)
+	if err != nil {
+		d.report(Check{"seal", Fail, err.Error(), fixes(why)})
+		return
+	}
+	c := Check{Name: "seal", Level: OK, Detail: string(level)}
+	if level != bellglass.SealKernel {
+		c.Level, c.Fix = Warn, fixes(why)
+		for _, w := range why {
+			c.Detail += "; " + w.Error()
+		}
+	}
+	d.report(c)
+}
+
+// fixes joins what to do about seals that cannot be had.
+func fixes(why []error) string {
+	var all []string
+	for _, w := range why {
+		if refused := (*chrome.SealError)(nil); errors.As(w, &refused) && refused.Fix != "" {
+			all = append(all, string(refused.Level)+": "+refused.Fix)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func (d *doctor) profiles() {
@@ -117,13 +150,17 @@ func (d *doctor) read() {
 		return
 	}
 	defer site.Close()
-	b, err := bellglass.New(bellglass.Options{Getenv: d.getenv, UnsafeAllow: []string{site.Addr()}})
+	b, err := bellglass.New(bellglass.Options{
+		Getenv: d.getenv, UnsafeAllow: []string{site.Addr()},
+		Seal: bellglass.SealLevel(d.getenv("BELLGLASS_SEAL")), RequireSeal: bellglass.SealLevel(d.getenv("BELLGLASS_REQUIRE_SEAL")),
+	})
 	if err != nil {
 		d.report(Check{"proxy", Fail, err.Error(), "something keeps programs from listening on 127.0.0.1"})
 		return
 	}
 	defer b.Close()
-	d.report(Check{Name: "proxy", Level: OK, Detail: "listens on loopback; it is the browser's only way out (seal: " + bellglass.SealLevel + ")"})
+	d.report(Check{Name: "proxy", Level: OK, Detail: "listens on loopback; it is the browser's only way out"})
+	d.seal(b)
 	start := time.Now()
 	res, err := b.Browse(d.ctx, bellglass.Request{Principal: bellglass.Principal{Tenant: "local", Run: "doctor"}, URL: site.URL()})
 	switch {

@@ -129,6 +129,8 @@ func (h host) explainContainer(e *Error) (cause, fix string) {
 
 func (h host) explainLandlock(e *Error) (cause, fix string) {
 	switch {
+	case e.Errno == syscall.EACCES && h.euid == 0:
+		return "the folder for temporary files, which the jail's user may not enter", "let TMPDIR name a folder that every user may enter, such as /tmp: as root the browser runs as a user that owns nothing"
 	case e.Errno == syscall.EOPNOTSUPP:
 		return "Landlock is compiled in but not among the active security modules (" + h.read("/sys/kernel/security/lsm") + ")",
 			"boot with lsm=landlock,… (the list of /sys/kernel/security/lsm with landlock before it)"
