@@ -32,8 +32,11 @@ var layers = map[string][]string{
 	"internal/egressd": {"policy", "egress"},
 	"internal/demo":    {},
 	"internal/doctor":  {"", "internal/chrome", "internal/demo"},
-	"internal/docs":    {"", "tools", "internal/egressd"},
-	"cmd/bellglass":    {"", "policy", "egress", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor", "internal/egressd"},
+
+	"internal/sealprobe": {"", "policy", "egress", "internal/chrome", "internal/jail", "internal/netns", "internal/vectors", "internal/wire"},
+
+	"internal/docs": {"", "tools", "internal/egressd"},
+	"cmd/bellglass": {"", "policy", "egress", "tools", "mcpserver", "internal/chrome", "internal/demo", "internal/doctor", "internal/egressd", "internal/sealprobe"},
 
 	// The proxy alone. What else it may not link, a test below says.
 	"cmd/bellglass-egress": {"internal/egressd"},

@@ -10,11 +10,15 @@ import (
 )
 
 type doctorCmd struct {
-	JSON bool `help:"Print the findings as JSON." name:"json"`
-	Find bool `help:"Only print the path of the browser that would be used."`
+	JSON bool     `help:"Print the findings as JSON." name:"json"`
+	Seal sealFlag `help:"Try to get out, for real, in a network from which nothing leaves this machine: sealed as it would be here, or --seal=kernel, landlock, proxy-only, or off, which shows what the probes do unsealed." placeholder:"LEVEL"`
+	Find bool     `help:"Only print the path of the browser that would be used."`
 }
 
 func (c *doctorCmd) Run(e *env) error {
+	if c.Seal.set {
+		return c.seal(e)
+	}
 	if c.Find {
 		bin, err := chrome.Find(chrome.FindOptions{Full: chrome.Headful(os.Getenv)})
 		if err != nil {

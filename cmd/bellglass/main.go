@@ -50,6 +50,8 @@ type cli struct {
 	Egress  egressCmd  `cmd:"" help:"Run the egress proxy alone, as bellglass-egress does."`
 	Doctor  doctorCmd  `cmd:"" help:"Check the installation and say how to mend it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	SealNative sealNativeCmd `cmd:"" hidden:"" help:"Used by doctor --seal."`
 }
 
 // env is what a command may touch of the world.

@@ -27,7 +27,7 @@ import (
 
 // The commands run in a network of their own, in which no address is real.
 func TestMain(m *testing.M) {
-	testscript.Main(lab{m}, map[string]func(){"bellglass": main})
+	testscript.Main(lab{m}, map[string]func(){"bellglass": main, "without-namespaces": limitNamespaces})
 }
 
 type lab struct{ m *testing.M }

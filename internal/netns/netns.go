@@ -65,6 +65,9 @@ func (e *Refused) Error() string {
 	if s == "" {
 		s = e.Call + ": " + e.Err.Error()
 	}
+	if e.Err != 0 {
+		s += fmt.Sprintf(" (errno %d)", int(e.Err))
+	}
 	if e.User {
 		s += " (in a user namespace)"
 	}
