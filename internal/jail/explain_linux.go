@@ -80,6 +80,11 @@ func (h host) explain(e *Error) (cause, fix string) {
 	if e.Level == Landlock {
 		return h.explainLandlock(e)
 	}
+	switch e.Errno {
+	case syscall.EPERM, syscall.EACCES, syscall.ENOSPC, syscall.EUSERS, syscall.ENOSYS, syscall.EINVAL:
+	default:
+		return "", "" // no refusal
+	}
 	for _, s := range settingsOfNamespaces {
 		if h.read(s.file) == s.bad && (h.euid != 0 || s.bad == "0") {
 			return s.name, s.fix

@@ -69,6 +69,10 @@ var rank = map[Level]int{ProxyOnly: 1, Landlock: 2, Kernel: 3}
 // level landlock it is [Spec.Home].
 const Home = "/profile"
 
+// Self as a [Spec]'s Path is the binary of the running process, wherever it
+// lies.
+const Self = "/proc/self/exe"
+
 // Spec is what to run, and what it is given. Level and Path are required.
 type Spec struct {
 	Level Level
@@ -152,6 +156,9 @@ func (l listener) Addr() net.Addr { return l.addr }
 var (
 	// ErrMemory: it used more memory than [Limits] allow.
 	ErrMemory = errors.New("jail: the memory limit was reached")
+	// ErrTasks: it had more processes and threads than [Limits] allow. At
+	// level kernel making one more fails instead.
+	ErrTasks = errors.New("jail: the limit of processes and threads was reached")
 )
 
 // Try finds out whether a level can be had here: it does all that [Start] does

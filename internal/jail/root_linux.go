@@ -66,12 +66,28 @@ func (s *second) buildRoot() error {
 		return at("mount tmpfs", err)
 	}
 	r := root{base}
-	for _, fill := range []func() error{r.showSystem, func() error { return r.showProgram(s.c.Path) }, r.makeFiles, r.seal, r.open} {
-		if err := fill(); err != nil {
+	program := r.program(s.c.Path)
+	late := inPrivate(program)
+	steps := []func() error{r.showSystem, func() error { return r.showProgram(program) }, r.makeFiles, r.seal, r.open, r.enter}
+	if late { // its place comes to be when the folders in memory are mounted
+		steps = []func() error{r.showSystem, r.makeFiles, r.seal, r.open, func() error { return r.showProgram(program) }, r.enter}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	return r.enter()
+	return nil
+}
+
+// inPrivate reports whether a path is below a folder in memory.
+func inPrivate(p string) bool {
+	for _, dir := range private {
+		if strings.HasPrefix(p, dir.path+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // root is the new root while it is being built.
@@ -116,26 +132,34 @@ func (r root) show(p string) error {
 	return at("bind "+p, unix.Mount(p, r.path(p), "", unix.MS_BIND|unix.MS_REC, ""))
 }
 
-// showProgram shows the program's folder if it is that of a Chromium, which
-// needs what lies beside it; else the file alone.
-func (r root) showProgram(p string) error {
-	if p == "" { // nothing will be executed
-		return nil
+// program returns what of a program is to be shown, beside what all programs
+// see: its folder if it is that of a Chromium, which needs what lies beside it;
+// else the file alone; "" if nothing.
+func (r root) program(p string) string {
+	if p == "" || p == Self { // nothing will be executed, or what needs no path
+		return ""
 	}
 	for _, dir := range system {
 		if st, err := os.Lstat(dir); err == nil && st.IsDir() && strings.HasPrefix(p, dir+"/") {
-			return nil
+			return ""
 		}
-	}
-	if _, err := os.Lstat(p); err != nil {
-		return at(p, err)
 	}
 	if dir := filepath.Dir(p); dir != "/" {
 		if _, err := os.Lstat(filepath.Join(dir, "icudtl.dat")); err == nil {
-			return r.show(dir)
+			return dir
 		}
 	}
-	return r.show(p)
+	return p
+}
+
+func (r root) showProgram(p string) error {
+	if p == "" {
+		return nil
+	}
+	if err := r.show(p); err != nil {
+		return at(p, err)
+	}
+	return readOnly(r.path(p))
 }
 
 func (r root) makeFiles() error {
@@ -147,13 +171,8 @@ func (r root) makeFiles() error {
 			return err
 		}
 	}
-	for _, dir := range []string{"/proc", "/dev"} {
+	for _, dir := range []string{"/proc", "/dev", "/tmp", Home, "/dev/shm"} {
 		if err := os.Mkdir(r.path(dir), 0o755); err != nil {
-			return err
-		}
-	}
-	for _, dir := range private {
-		if err := os.Mkdir(r.path(dir.path), 0o700); err != nil {
 			return err
 		}
 	}
@@ -170,10 +189,13 @@ func (r root) makeFiles() error {
 	return nil
 }
 
-// seal makes everything that is mounted so far read-only, in one call.
-func (r root) seal() error {
+// seal makes everything that is mounted so far read-only.
+func (r root) seal() error { return readOnly(r.base) }
+
+// readOnly makes a mount and all below it read-only, in one call.
+func readOnly(path string) error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-	return at("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, r.base, unix.AT_RECURSIVE, &attr))
+	return at("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &attr))
 }
 
 // open mounts what is not read-only.

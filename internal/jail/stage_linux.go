@@ -309,6 +309,7 @@ func (s *second) rlimits() error {
 		{unix.RLIMIT_MEMLOCK, 1 << 20},
 		{unix.RLIMIT_RTPRIO, 0},
 		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_FSIZE, 2 << 30},
 		{unix.RLIMIT_NPROC, uint64(s.c.Tasks)},
 	} {
 		if l.resource == unix.RLIMIT_NPROC && s.level != Kernel {
@@ -372,5 +373,6 @@ func (s *second) execute() error {
 		tmp = s.c.Home
 	}
 	env := append(s.c.Env[:len(s.c.Env):len(s.c.Env)], "HOME="+s.c.Home, "TMPDIR="+tmp)
-	return at(s.c.Path, unix.Exec(s.c.Path, append([]string{s.c.Path}, s.c.Args...), env))
+	argv := append([]string{s.c.Path}, s.c.Args...)
+	return at(s.c.Path, unix.Exec(s.c.Path, argv, env))
 }

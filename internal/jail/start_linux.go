@@ -96,7 +96,7 @@ func Start(ctx context.Context, s Spec) (*Jail, error) {
 		return nil, fmt.Errorf("jail: no such level: %q", s.Level)
 	}
 	s.Limits = s.Limits.withDefaults()
-	if !s.try {
+	if !s.try && s.Path != Self {
 		path, err := filepath.EvalSymlinks(s.Path) // in the jail their folders may be missing
 		if err != nil {
 			return nil, fmt.Errorf("jail: %w", err)
@@ -196,7 +196,7 @@ const insideID = 1000
 
 // command prepares to run this binary again as the second stage.
 func command(s Spec, control *os.File) (*exec.Cmd, error) {
-	cmd := exec.Command("/proc/self/exe")
+	cmd := exec.Command(Self)
 	cmd.Args = []string{stageNames[s.Level]}
 	cmd.Env = []string{}
 	cmd.Dir = "/"
@@ -249,6 +249,9 @@ func (j *Jail) fork(s Spec) error {
 		j.cgroup = cg
 		started <- nil
 		err = j.cmd.Wait()
+		if cg.outOfMemory() {
+			err = ErrMemory
+		}
 		cg.remove()
 		j.mu.Lock()
 		if j.err == nil {
