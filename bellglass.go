@@ -71,12 +71,14 @@ type Browser struct {
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	worker  *worker
-	starts  sync.Mutex // held while a worker is started or replaced
-	retired sync.WaitGroup
-	warned  bool // that the sandbox is off
+	starting, ending sync.WaitGroup // of workers
+
+	mu       sync.Mutex
+	closed   bool
+	workers  []*worker
+	launches []*launch
+	leased   int  // calls that have a page, or wait for one
+	warned   bool // that the sandbox is off
 	// The level at which browsers run, once it is known, and why not a better.
 	seal     SealLevel
 	unsealed []error
@@ -141,7 +143,7 @@ func (b *Browser) Start(ctx context.Context) error {
 	defer done()
 	_, err = b.started(ctx, "")
 	if err != nil {
-		return explain("start", err, nil)
+		return explain("start", deadlineFirst(ctx, err), nil)
 	}
 	return nil
 }
@@ -150,21 +152,18 @@ func (b *Browser) Start(ctx context.Context) error {
 // It returns when the last process is dead. It is idempotent.
 func (b *Browser) Close() error {
 	b.mu.Lock()
-	already := b.closed
 	b.closed = true
 	b.mu.Unlock()
 	b.cancel()
 	b.calls.Wait()
-	if !already {
-		b.mu.Lock()
-		w := b.worker
-		b.worker = nil
-		b.mu.Unlock()
-		if w != nil {
-			b.retire(w)
-		}
+	b.starting.Wait()
+	b.mu.Lock()
+	for _, w := range b.workers {
+		b.retire(w)
 	}
-	b.retired.Wait()
+	b.workers = nil
+	b.mu.Unlock()
+	b.ending.Wait()
 	return b.proxy.Close()
 }
 

@@ -167,12 +167,15 @@ func TestCallDeadline(t *testing.T) {
 	}
 }
 
+// kill ends a browser's process group.
+func kill(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
+
 func TestCrashedBrowserIsAResultAndIsReplaced(t *testing.T) {
 	s := &starts{}
 	b := newBrowser(t, watched(s))
 	web.Handle("kill.test", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		for _, pid := range s.all() {
-			syscall.Kill(-pid, syscall.SIGKILL)
+			kill(pid)
 		}
 	}))
 	res := browse(t, b, "http://kill.test/")
@@ -191,7 +194,7 @@ func TestBrowserThatDiedIdleIsReplacedUnseen(t *testing.T) {
 	s := &starts{}
 	b := newBrowser(t, watched(s))
 	browse(t, b, "http://site.test/tiny")
-	syscall.Kill(-s.all()[0], syscall.SIGKILL)
+	kill(s.all()[0])
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)
 	}

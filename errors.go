@@ -35,13 +35,16 @@ func (e *Error) Unwrap() error { return e.Err }
 // errStart wraps whatever kept the browser from starting.
 var errStart = errors.New("browser did not start")
 
-// causes maps sentinels to reasons, first match first: a deadline inside a
-// start is still a failed start.
+// causes maps sentinels to reasons, first match first: what fails because the
+// call has ended says that, and a deadline inside a start is a failed start.
 var causes = []struct {
 	is     error
 	reason Reason
 }{
 	{pool.ErrBusy, ReasonPoolFull},
+	{errDeadline, ReasonCallDeadline},
+	{context.Canceled, ReasonCancelled},
+	{ErrClosed, ReasonCancelled},
 	{errFind, ReasonBrowserMissing},
 	{errSeal, ReasonSeal},
 	{errStart, ReasonBrowserStart},
@@ -51,10 +54,7 @@ var causes = []struct {
 	{tab.ErrTooLarge, ReasonTooLarge},
 	{tab.ErrTooManyRedirects, ReasonRedirects},
 	{tab.ErrEmpty, ReasonEmpty},
-	{errDeadline, ReasonCallDeadline},
 	{context.DeadlineExceeded, ReasonCallDeadline},
-	{context.Canceled, ReasonCancelled},
-	{ErrClosed, ReasonCancelled},
 	{pool.ErrClosed, ReasonBrowserCrashed},
 }
 
@@ -150,7 +150,7 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 // browser's, to whom all its refusals look alike.
 func netCause(e *tab.NetError, run *egress.Run) (Reason, string) {
 	reason := netReason(e.Text)
-	if e.Status >= 300 && e.Status < 400 && e.Text == "net::ERR_ABORTED" {
+	if e.Text == "net::ERR_ABORTED" && (e.Status == 301 || e.Status == 302 || e.Status == 303 || e.Status == 307 || e.Status == 308) {
 		reason = ReasonScheme // a redirect that the browser knows no way to follow
 	}
 	u, err := policy.ParseURL(shownURL(e.URL))

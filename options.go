@@ -92,6 +92,8 @@ type Options struct {
 	// may load.
 	MaxPageBytes int64
 	// MaxPages is how many pages may be open at once; one call more is busy.
+	// Tenants that read at the same time have a browser each, so that there are
+	// at most as many busy browsers.
 	MaxPages int
 
 	// UserAgent replaces the honest default, if not empty.
@@ -121,7 +123,7 @@ func (o Options) withDefaults() Options {
 		o.CallTimeout = DefaultCallTimeout
 	}
 	if o.NavigationTimeout == 0 {
-		o.NavigationTimeout = min(DefaultNavigationTimeout, o.CallTimeout/2)
+		o.NavigationTimeout = min(DefaultNavigationTimeout, o.CallTimeout*3/5)
 	}
 	if o.TextLimit == 0 {
 		o.TextLimit = DefaultTextLimit

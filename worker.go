@@ -34,9 +34,8 @@ type worker struct {
 
 	// Guarded by Browser.mu:
 	tenant string // "" until the first call
-	busy   int
-	pages  int
-	ended  bool // being retired
+	busy   int    // calls
+	pages  int    // given out so far
 
 	slots *slots
 
@@ -61,97 +60,6 @@ type slot struct {
 }
 
 var errFind = errors.New("no browser")
-
-// lease gives out a blank page for one call. It fails with [pool.ErrBusy] at
-// once when all are out, and starts or replaces the browser when needed.
-func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), error) {
-	for try := 0; ; try++ {
-		w, err := b.started(ctx, tenant)
-		if err != nil {
-			return nil, nil, err
-		}
-		s, release, err := w.pool.Acquire(ctx)
-		if err == nil {
-			return s, func() {
-				s.end.Release()
-				release()
-				b.unlease(w)
-			}, nil
-		}
-		b.unlease(w)
-		// A browser that cannot even open a page is replaced, once.
-		if try > 0 || errors.Is(err, pool.ErrBusy) || ctx.Err() != nil {
-			return nil, nil, err
-		}
-		w.distrust()
-	}
-}
-
-func (b *Browser) unlease(w *worker) {
-	b.mu.Lock()
-	w.busy--
-	b.mu.Unlock()
-	w.leases.Done()
-}
-
-// started returns a worker that may serve the tenant, counted as leased unless
-// tenant is empty.
-func (b *Browser) started(ctx context.Context, tenant string) (*worker, error) {
-	if w, err := b.usable(tenant); w != nil || err != nil {
-		return w, err
-	}
-	b.starts.Lock()
-	defer b.starts.Unlock()
-	if w, err := b.usable(tenant); w != nil || err != nil {
-		return w, err // somebody else has started it meanwhile
-	}
-	w, err := b.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	old := b.worker
-	b.worker = w
-	b.claim(w, tenant)
-	b.mu.Unlock()
-	if old != nil {
-		b.retire(old)
-	}
-	return w, nil
-}
-
-// claim counts a lease. The caller holds b.mu.
-func (b *Browser) claim(w *worker, tenant string) {
-	if tenant == "" {
-		return
-	}
-	w.tenant = tenant
-	w.busy++
-	w.pages++
-	w.leases.Add(1)
-}
-
-// usable returns the present worker if it may serve the tenant, nil if a new
-// one is needed, and ErrBusy if the tenant must wait for another's calls.
-func (b *Browser) usable(tenant string) (*worker, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w := b.worker
-	if w == nil || w.ended || w.dead() {
-		return nil, nil
-	}
-	if w.pages >= workerPages || time.Since(w.proc.Started) > workerAge {
-		return nil, nil
-	}
-	if tenant != "" && w.tenant != "" && w.tenant != tenant {
-		if w.busy > 0 {
-			return nil, pool.ErrBusy
-		}
-		return nil, nil
-	}
-	b.claim(w, tenant)
-	return w, nil
-}
 
 func (w *worker) dead() bool {
 	w.mu.Lock()
@@ -243,19 +151,4 @@ func (b *Browser) open(ctx context.Context, w *worker) (*slot, error) {
 		return nil, err
 	}
 	return &slot{end: end, tab: t}, nil
-}
-
-// retire ends a worker when its last call has.
-func (b *Browser) retire(w *worker) {
-	b.mu.Lock()
-	w.ended = true
-	b.mu.Unlock()
-	b.retired.Go(func() {
-		w.leases.Wait()
-		w.pool.Close()
-		if err := w.proc.Close(); err != nil {
-			b.log.Warn("profile was not removed whole", "error", err)
-		}
-		w.slots.close()
-	})
 }
