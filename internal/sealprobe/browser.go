@@ -141,6 +141,8 @@ func (r *run) sealedPages(ctx context.Context) error {
 			res, err := browse(pageURL(sealed, secure))
 			if err != nil || res.Status != bellglass.StatusOK || !strings.Contains(res.Text, "probing finished") {
 				r.wrong("the sealed page %s was not read to its end: %s %s %v", pageURL(sealed, secure), res.Status, res.Reason, err)
+			} else if !r.site.tried(sealed, secure) {
+				r.wrong("the sealed page %s ended before it had made its attempts", pageURL(sealed, secure))
 			}
 		})
 	}

@@ -53,7 +53,7 @@ var (
 // make the attempts.
 const (
 	holdAfter = 3 * time.Second
-	holdMost  = 9 * time.Second
+	holdMost  = 30 * time.Second
 )
 
 // site is the far side of the lab: the pages, and whatever else answers.
@@ -373,6 +373,11 @@ func (s *site) page(w http.ResponseWriter, ph phase, secure bool) {
 		Phase    string
 		Secure   bool
 	}{s.attempts(ph, secure), letter(ph), secure})
+}
+
+// tried reports whether a page has made all its attempts.
+func (s *site) tried(ph phase, secure bool) bool {
+	return s.marked(s.made, letter(ph)+fmt.Sprint(secure))
 }
 
 // ended reports whether a page of the control has come to its end.
