@@ -96,6 +96,12 @@ type Options struct {
 	// at most as many busy browsers.
 	MaxPages int
 
+	// MemoryLimit is the most bytes that a browser with all its processes may
+	// use; one that uses more is ended, and its calls with it. If zero, 1 GiB
+	// and 512 MiB more for each of MaxPages. It holds where the browser is
+	// sealed at level kernel or landlock.
+	MemoryLimit int64
+
 	// UserAgent replaces the honest default, if not empty.
 	UserAgent string
 	// Logger gets what an operator should know. If nil, nothing is logged.
@@ -134,6 +140,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxPages == 0 {
 		o.MaxPages = DefaultMaxPages
 	}
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = 1<<30 + int64(o.MaxPages)*512<<20
+	}
 	return o
 }
 
@@ -168,6 +177,9 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	}
 	if o.MaxPages < 1 || o.MaxPages > 256 {
 		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
+	}
+	if o.MemoryLimit < 256<<20 {
+		bad("MemoryLimit %d is below 256 MiB", o.MemoryLimit)
 	}
 	if err := o.checkSeal(); err != nil {
 		errs = append(errs, err)

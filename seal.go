@@ -129,6 +129,23 @@ func (b *Browser) startSeals() []chrome.Level {
 	return b.o.seals()
 }
 
+// limits of a browser's processes. A page takes some 30 tasks, and a frame of
+// another site as many.
+func (o Options) limits() chrome.Limits {
+	return chrome.Limits{Memory: o.MemoryLimit, Tasks: 1024 + 128*o.MaxPages}
+}
+
+// watch says in the log when a browser ends for a limit. Its calls learn of it
+// as of a crash.
+func (b *Browser) watch(p *chrome.Process) {
+	go func() {
+		<-p.Exited()
+		if err := p.Ended(); err != nil {
+			b.log.Warn("the browser was ended", "pid", p.Pid(), "reason", err)
+		}
+	}()
+}
+
 // slots are the endpoints of a worker: as many as its browser can reach, made
 // once, because at level kernel nobody can add one later.
 type slots struct {

@@ -78,7 +78,7 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 	}
 	w := &worker{host: tab.NewHost()}
 	w.proc, err = chrome.Start(ctx, chrome.Options{
-		Binary: bin, Seals: b.startSeals(), Listeners: endpoints(b.o.MaxPages), Headful: chrome.Headful(b.o.Getenv),
+		Binary: bin, Seals: b.startSeals(), Listeners: endpoints(b.o.MaxPages), Limits: b.o.limits(), Headful: chrome.Headful(b.o.Getenv),
 		UserAgent: b.o.UserAgent, Trust: b.trust, OnAttach: w.host.Attach, UnsafeFlags: b.o.UnsafeBrowserFlags,
 	})
 	if err == nil {
@@ -125,6 +125,7 @@ func (b *Browser) find() (chrome.Binary, error) {
 func (b *Browser) announce(w *worker) {
 	b.log.Info("browser started", "version", w.proc.Version, "pid", w.proc.Pid(), "seal", w.proc.Seal)
 	b.sealed(SealLevel(w.proc.Seal), w.proc.Unsealed)
+	b.watch(w.proc)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.warned {

@@ -37,6 +37,7 @@ type reach struct {
 type sealing struct {
 	Seal        string `help:"How the browser is held to its proxy: kernel (namespaces of its own), landlock, proxy-only, or the best of these that works here." enum:"auto,kernel,landlock,proxy-only" default:"auto" env:"BELLGLASS_SEAL"`
 	RequireSeal string `help:"Refuse to start below this level: kernel or landlock." name:"require-seal" enum:",kernel,landlock,proxy-only" default:"" placeholder:"LEVEL" env:"BELLGLASS_REQUIRE_SEAL"`
+	MemoryLimit int64  `help:"End a browser that uses more than so many MiB, all its processes together. 0 is 1024, and 512 more for each page that may be open." name:"memory-limit" placeholder:"MIB" env:"BELLGLASS_MEMORY_LIMIT"`
 }
 
 // upstream is another proxy that makes the connections. Its credentials have no
@@ -62,7 +63,8 @@ func (r reach) options(e *env) bellglass.Options {
 		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
-		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
+		MemoryLimit: r.MemoryLimit << 20,
+		Observe:     r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
 	}
 }
 

@@ -52,6 +52,8 @@ type Options struct {
 	UserAgent string
 	// Trust is what the browser trusts beside its own authorities. May be nil.
 	Trust *Trust
+	// Sniff asks for [Process.Sniffer]. Level [Kernel] only.
+	Sniff bool
 	// OnAttach is told of every target before any message of it arrives; see
 	// [cdp.AttachFunc]. May be nil.
 	OnAttach cdp.AttachFunc
@@ -83,6 +85,9 @@ type Process struct {
 	// Listeners are those that the browser can reach. They are the caller's to
 	// serve; Close closes them.
 	Listeners []net.Listener
+	// Sniffer, if asked for, is a packet socket in the browser's network. Close
+	// closes it.
+	Sniffer *os.File
 	// Started is when the process was started.
 	Started time.Time
 
@@ -201,11 +206,14 @@ func (p *Process) ProfileDir() string {
 // Exited is closed when the browser process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Ended is why the browser was ended for its own doing, such as
-// [jail.ErrMemory]; else nil. It must be called after Exited only.
+// Ended is which limit the browser was ended for, or nil. It must be called
+// after Exited only.
 func (p *Process) Ended() error {
-	if p.jail != nil && errors.Is(p.jail.Err(), jail.ErrMemory) {
-		return jail.ErrMemory
+	if p.jail == nil {
+		return nil
+	}
+	if err := p.jail.Err(); errors.Is(err, jail.ErrMemory) || errors.Is(err, jail.ErrTasks) {
+		return err
 	}
 	return nil
 }
@@ -224,6 +232,9 @@ func (p *Process) Close() error {
 		p.Conn.Close()
 		for _, ln := range p.Listeners {
 			ln.Close()
+		}
+		if p.Sniffer != nil {
+			p.Sniffer.Close()
 		}
 		if p.profile != nil {
 			err = p.profile.remove()

@@ -21,6 +21,9 @@ const (
 	ProxyOnly = jail.ProxyOnly
 )
 
+// Limits of a browser with all its processes; see package jail.
+type Limits = jail.Limits
+
 // SealError says why a level cannot be had on this machine, and the fix.
 type SealError = jail.Error
 
@@ -79,7 +82,7 @@ func (p *Process) launchAt(ctx context.Context, o Options, l Level) error {
 	defer theirs.close()
 	spec := jail.Spec{
 		Level: l, Path: o.Binary.Path, Listeners: o.Listeners,
-		Extra: []*os.File{theirs.r, theirs.w}, Stderr: p.stderr, Limits: o.Limits,
+		Extra: []*os.File{theirs.r, theirs.w}, Stderr: p.stderr, Limits: o.Limits, Sniff: o.Sniff && l == Kernel,
 		Env: fixedEnv, Files: o.Trust.homeFiles(),
 	}
 	if l == Landlock {
@@ -100,7 +103,7 @@ func (p *Process) launchAt(ctx context.Context, o Options, l Level) error {
 		p.SandboxOff = ""
 		return err
 	}
-	p.jail, p.pid, p.exited, p.Listeners = j, j.Pid(), j.Done(), j.Listeners
+	p.jail, p.pid, p.exited, p.Listeners, p.Sniffer = j, j.Pid(), j.Done(), j.Listeners, j.Sniffer
 	p.connect(theirs, o)
 	return nil
 }
