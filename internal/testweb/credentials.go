@@ -10,21 +10,24 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // Credentials writes an authority of its own, and what it vouches for to
 // servers and clients, into a folder: ca.pem, and NAME.pem with NAME.key for
-// each name. They are good for an hour.
+// each name. Names joined by commas share a certificate, which is called after
+// the first. All are good for an hour.
 func Credentials(dir string, names ...string) error {
 	ca := &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	caKey, err := credential(dir, "ca", 1, ca, ca, nil)
-	for i, name := range names {
+	for i, list := range names {
 		if err != nil {
 			break
 		}
-		_, err = credential(dir, name, int64(i+2), &x509.Certificate{
-			Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		shared := strings.Split(list, ",")
+		_, err = credential(dir, shared[0], int64(i+2), &x509.Certificate{
+			Subject: pkix.Name{CommonName: shared[0]}, DNSNames: shared,
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		}, ca, caKey)
 	}
