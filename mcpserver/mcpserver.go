@@ -31,7 +31,7 @@ func New(o Options, ts []tools.Tool) *mcp.Server {
 			Instructions: o.Instructions,
 			// Else the SDK would announce logging, which the protocol has
 			// deprecated and nothing here sends.
-			Capabilities: &mcp.ServerCapabilities{},
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
 		})
 	no, yes := false, true
 	for _, t := range ts {

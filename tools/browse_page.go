@@ -4,26 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/bellglass/bellglass"
 )
 
-// readArgs are the arguments of both read tools; list_links takes no whole.
-type readArgs struct {
-	URL    string `json:"url"`
-	Query  string `json:"query"`
-	Offset int    `json:"offset"`
-}
-
-func (a readArgs) check() error {
-	if a.URL == "" {
-		return errors.New(`"url" is missing`)
+// readRequest makes a request of the arguments that both read tools take, and
+// of those that more names.
+func readRequest(p bellglass.Principal, raw json.RawMessage, more map[string]any) (bellglass.Request, error) {
+	r := bellglass.Request{Principal: p}
+	args := map[string]any{"url": &r.URL, "query": &r.Query, "offset": &r.Offset}
+	maps.Copy(args, more)
+	if err := decode(raw, args); err != nil {
+		return r, err
 	}
-	return nil
-}
-
-func (a readArgs) request(p bellglass.Principal) bellglass.Request {
-	return bellglass.Request{Principal: p, URL: a.URL, Query: a.Query, Offset: a.Offset}
+	if r.URL == "" {
+		return r, errors.New(`"url" is missing`)
+	}
+	return r, nil
 }
 
 const browsePageSchema = `{"type":"object","properties":{` +
@@ -41,15 +39,12 @@ func browsePage(r Reader) Tool {
 			"Read-only: cannot log in, click, submit forms or download files.",
 		InputSchema: json.RawMessage(browsePageSchema),
 		Call: func(ctx context.Context, p bellglass.Principal, raw json.RawMessage) Result {
-			var args struct {
-				readArgs
-				Whole bool `json:"whole"`
-			}
-			if err := errors.Join(decode(raw, &args), args.check()); err != nil {
+			whole := false
+			req, err := readRequest(p, raw, map[string]any{"whole": &whole})
+			if err != nil {
 				return badArguments(err)
 			}
-			req := args.request(p)
-			req.Whole = args.Whole
+			req.Whole = whole
 			res, err := r.Browse(ctx, req)
 			if err != nil {
 				return failed(err)

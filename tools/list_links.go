@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,11 +22,11 @@ func listLinks(r Reader) Tool {
 		Description: "Open a public web page and list its visible links, those to its own site first, at most 100 a call. Read-only.",
 		InputSchema: json.RawMessage(listLinksSchema),
 		Call: func(ctx context.Context, p bellglass.Principal, raw json.RawMessage) Result {
-			var args readArgs
-			if err := errors.Join(decode(raw, &args), args.check()); err != nil {
+			req, err := readRequest(p, raw, nil)
+			if err != nil {
 				return badArguments(err)
 			}
-			res, err := r.Links(ctx, args.request(p))
+			res, err := r.Links(ctx, req)
 			if err != nil {
 				return failed(err)
 			}
@@ -36,7 +35,8 @@ func listLinks(r Reader) Tool {
 	}
 }
 
-// RenderLinks is the text form of a list of links: "- text -> URL" lines.
+// RenderLinks is the text form of a list of links: lines of the form
+// - "text" -> URL, in which no text can pass for a URL.
 func RenderLinks(res bellglass.Links) Result {
 	w := &writer{}
 	w.head(res.Head)
@@ -44,7 +44,7 @@ func RenderLinks(res bellglass.Links) Result {
 	if res.Status == bellglass.StatusOK {
 		var b strings.Builder
 		for _, l := range res.Links {
-			fmt.Fprintf(&b, "- %s -> %s\n", l.Text, l.URL)
+			fmt.Fprintf(&b, "- %q -> %s\n", l.Text, l.URL)
 		}
 		w.fence("untrusted_links", b.String())
 	}

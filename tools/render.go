@@ -55,9 +55,14 @@ func (w *writer) head(h bellglass.Head) {
 	w.add("status", string(h.Status))
 	w.add("reason", string(h.Reason))
 	w.add("hint", h.Hint)
+	w.add("retry_after_ms", int(h.RetryAfter.Milliseconds()))
 	w.add("final_url", h.FinalURL)
 	w.add("http_status", h.HTTPStatus)
-	w.add("content_type", h.ContentType)
+	if knownTypes[h.ContentType] {
+		w.add("content_type", h.ContentType)
+	} else if h.ContentType != "" { // the page's words
+		w.always("content_type", h.ContentType, strconv.Quote(h.ContentType))
+	}
 	if h.Title != "" { // the page's words: quoted, so that they end where they end
 		w.always("title", h.Title, strconv.Quote(h.Title))
 	}
@@ -69,6 +74,16 @@ func (w *writer) head(h bellglass.Head) {
 		w.always("rendered", h.Rendered, strconv.FormatBool(h.Rendered))
 	}
 	w.blocked(h.Blocked)
+}
+
+// knownTypes are media types that carry no message of a site's own.
+var knownTypes = map[string]bool{
+	"text/html": true, "application/xhtml+xml": true, "text/plain": true, "text/markdown": true, "text/csv": true,
+	"text/css": true, "text/javascript": true, "application/javascript": true, "application/json": true,
+	"application/ld+json": true, "application/xml": true, "text/xml": true, "application/rss+xml": true,
+	"application/atom+xml": true, "application/pdf": true, "application/zip": true, "application/octet-stream": true,
+	"image/svg+xml": true, "image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true,
+	"audio/mpeg": true, "video/mp4": true,
 }
 
 // maxBlockedShown bounds the hosts named in one result: their names are the

@@ -8,12 +8,10 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/bellglass/bellglass"
 )
@@ -53,29 +51,12 @@ func Read(r Reader) []Tool {
 	return []Tool{browsePage(r), listLinks(r)}
 }
 
-// decode reads arguments strictly: a misspelt one must not be ignored.
-func decode(args json.RawMessage, into any) error {
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = json.RawMessage("{}")
-	}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
-	}
-	return nil
-}
-
-// badArguments tells the model which argument was wrong. The decoder's message
-// names fields and types; what it quotes comes from the model itself.
+// badArguments tells the model what was wrong with its arguments.
 func badArguments(err error) Result {
 	w := &writer{}
 	w.add("status", string(bellglass.StatusRejected))
 	w.add("reason", string(bellglass.ReasonInvalidArgument))
-	w.add("hint", fmt.Sprintf("Check the arguments: %s.", clip(err.Error(), 200)))
+	w.add("hint", fmt.Sprintf("Check the arguments: %s.", clip(err.Error(), 300)))
 	return w.result(bellglass.StatusRejected)
 }
 
