@@ -37,7 +37,6 @@ type reach struct {
 type sealing struct {
 	Seal        string `help:"How the browser is held to its proxy: kernel (namespaces of its own), landlock, proxy-only, or the best of these that works here." enum:"auto,kernel,landlock,proxy-only" default:"auto" env:"BELLGLASS_SEAL"`
 	RequireSeal string `help:"Refuse to start below this level: kernel or landlock." name:"require-seal" enum:",kernel,landlock,proxy-only" default:"" placeholder:"LEVEL" env:"BELLGLASS_REQUIRE_SEAL"`
-	MemoryLimit int64  `help:"End a browser that uses more than so many MiB, all its processes together. 0 is 1024, and 512 more for each page that may be open." name:"memory-limit" placeholder:"MIB" env:"BELLGLASS_MEMORY_LIMIT"`
 }
 
 // upstream is another proxy that makes the connections. Its credentials have no
@@ -63,8 +62,7 @@ func (r reach) options(e *env) bellglass.Options {
 		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
-		MemoryLimit: r.MemoryLimit << 20,
-		Observe:     r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
+		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
 	}
 }
 
@@ -131,6 +129,12 @@ func (c *browseCmd) Run(e *env) error {
 
 type linksCmd struct{ page }
 
+// What would end a link's text or its target in Markdown.
+var (
+	linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`)
+	linkURL  = strings.NewReplacer("(", "%28", ")", "%29")
+)
+
 func (c *linksCmd) Run(e *env) error {
 	b, err := c.open(e, 1)
 	if err != nil {
@@ -146,7 +150,7 @@ func (c *linksCmd) Run(e *env) error {
 	var text strings.Builder
 	links := []map[string]string{}
 	for _, l := range res.Links {
-		fmt.Fprintf(&text, "- [%s](%s)\n", l.Text, l.URL)
+		fmt.Fprintf(&text, "- [%s](%s)\n", linkText.Replace(l.Text), linkURL.Replace(l.URL))
 		links = append(links, map[string]string{"text": l.Text, "url": l.URL})
 	}
 	r := tools.RenderLinks(res)

@@ -81,9 +81,16 @@ func run() int {
 		return code
 	}
 	// The first Ctrl-C ends things in order, the second at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if parsed.Command() != "egress" && !signal.Ignored(syscall.SIGHUP) { // the proxy reads its file again
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop)
 	defer stop()
+	// Who stops reading our output ends no browser in mid-air: the write fails,
+	// and what was started is ended.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	level := slog.LevelWarn
 	if c.Verbose {
 		level = slog.LevelInfo

@@ -65,7 +65,11 @@ func (d *doctor) browser() (chrome.Binary, bool) {
 	full := chrome.Headful(d.getenv)
 	bin, err := chrome.Find(chrome.FindOptions{Getenv: d.getenv, Full: full})
 	if err != nil {
-		return bin, d.report(Check{"browser", Fail, err.Error(), chrome.InstallHint()})
+		fix := "point BELLGLASS_BROWSER_BIN at an executable Chromium, or unset it" // FORGE_BROWSER_BIN, as the error says
+		if missing := (*chrome.NotFoundError)(nil); errors.As(err, &missing) {
+			fix = chrome.InstallHint()
+		}
+		return bin, d.report(Check{"browser", Fail, err.Error(), fix})
 	}
 	if full && !chrome.Display(d.getenv) {
 		return bin, d.report(Check{"browser", Fail, "a window is asked for, but there is no display", "unset BELLGLASS_BROWSER_HEADLESS, or set DISPLAY"})
