@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/extract"
@@ -37,17 +38,22 @@ type Head struct {
 	// FinalURL is where the page was after redirects, without fragment.
 	FinalURL    string
 	HTTPStatus  int    // of the site's response; zero if there was none
-	ContentType string // without parameters
+	ContentType string // a media type without parameters; the site's choice
 	Title       string // page text, on one line
-	Truncated   bool   // there is more
-	NextOffset  int    // where to go on; zero if there is no more
+	// Truncated: there is more. Where NextOffset is zero the rest cannot be had,
+	// because the response broke off or the page is too large to be read whole.
+	Truncated  bool
+	NextOffset int // where to go on; zero if there is no more
 	// HiddenChars and HiddenBlocks say how much text was left out because
 	// nobody could see it.
 	HiddenChars, HiddenBlocks int
-	// Rendered is true if a browser ran the page's scripts.
+	// Rendered is true if a browser ran the page's scripts, and the text is
+	// what the page shows with them.
 	Rendered bool
 	// Blocked counts what the page asked for and may not reach, by host.
 	Blocked []Blocked
+	// RetryAfter is when to try again, if Status is busy.
+	RetryAfter time.Duration
 	// Needed is what the page used and the lists lack, as entries for
 	// [Options].Resources; only with [Options].Observe. It is for the operator:
 	// its names are the page's choice.
@@ -55,6 +61,9 @@ type Head struct {
 	// Err is why Status is not ok, for logs; never show it to a model.
 	Err *Error
 }
+
+// retryAfter is what a small page takes, and some more.
+const retryAfter = time.Second
 
 // Blocked counts refused requests to one host.
 type Blocked struct {
@@ -95,11 +104,12 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 		cut = extract.Page(text, r.Offset, b.o.TextLimit)
 	}
 	res.Text, res.TotalChars = cut.Text, cut.Total
-	res.Truncated, res.NextOffset = cut.Truncated, cut.Next
+	res.Truncated, res.NextOffset = cut.Truncated || page.Partial, cut.Next
 	return res, nil
 }
 
-// maxLinks is the most links one call returns.
+// maxLinks is the most links one call returns; their texts and URLs together
+// are bounded by [Options].TextLimit, too.
 const maxLinks = 100
 
 // Link is one link of a page; both are the page's words.
@@ -139,10 +149,15 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 	}
 	res.Total = len(all)
 	from := min(r.Offset, len(all))
-	to := min(from+maxLinks, len(all))
-	for _, l := range all[from:to] {
+	to, size := from, 0
+	for ; to < min(from+maxLinks, len(all)); to++ {
+		l := all[to]
+		if size += utf8.RuneCountInString(l.Text) + utf8.RuneCountInString(l.URL); size > b.o.TextLimit && to > from {
+			break
+		}
 		res.Links = append(res.Links, Link(l))
 	}
+	res.Truncated = page.Partial
 	if to < len(all) {
 		res.Truncated, res.NextOffset = true, to
 	}
@@ -164,6 +179,9 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	fail := func(err error, run *egress.Run) (*tab.Page, Head, error) {
 		e := explain(op, err, run)
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
+		if e.Status == StatusBusy {
+			head.RetryAfter = retryAfter
+		}
 		if e.Reason == ReasonInternal || StatusOf(e.Reason) == StatusError {
 			b.log.Info("read failed", "op", op, "tenant", r.Principal.Tenant, "run", r.Principal.Run, "reason", e.Reason, "error", e.Err)
 		}
@@ -188,7 +206,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	head.Blocked = blocked(run, page)
 	head.Needed = b.needed(run, r.Principal)
 	if err != nil {
-		b.headOfFailure(&head, err)
+		b.headOfFailure(&head, page, err)
 		return fail(deadlineFirst(ctx, err), run)
 	}
 	b.headOf(&head, page)
@@ -209,8 +227,31 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 	return page, head, nil
 }
 
-// visit reads the page in a leased tab. Without a lease, release is nil.
+// visit reads the page in a leased tab. One that shows nothing is read once
+// more as a browser without scripts shows it: scripts that fail to load, or
+// that dislike where they run, take the text with them, and what the author
+// wrote for that case is in noscript elements. Without a lease, release is nil.
 func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+	page, release, err = b.attempt(ctx, tab.Request{URL: url}, tenant, run)
+	if err != nil || !page.Blank || page.Hop != nil || b.check(page.URL) != nil {
+		return page, release, err
+	}
+	release()
+	plain, release, err := b.attempt(ctx, tab.Request{URL: page.URL, NoScripts: true}, tenant, run)
+	if err == nil && plain.Doc != nil && plain.Doc.TextLen > page.Doc.TextLen {
+		return plain, release, nil
+	}
+	if release == nil {
+		release = func() {}
+	}
+	return page, release, nil
+}
+
+// attempt leases a tab and reads in it what r names.
+func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
+	r.Header, r.Check = egress.ReasonHeader, b.check
+	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
 	for try := 0; ; try++ {
 		var slot *slot
 		slot, release, err = b.lease(ctx, tenant)
@@ -218,17 +259,29 @@ func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run
 			return nil, nil, err
 		}
 		slot.end.Assign(run)
-		page, err = slot.tab.Read(ctx, tab.Request{
-			URL: url, Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes,
-			Header: egress.ReasonHeader, Check: b.check, Unstick: func(d time.Duration) { run.CutSilent(d) },
-		})
-		// A browser that died before it asked for anything died of something
-		// else: once more, with a new one.
-		if try > 0 || !errors.Is(err, tab.ErrCrashed) || run.Requests() > 0 {
+		page, err = slot.tab.Read(ctx, r)
+		if try > 0 || run.Requests() > 0 || !astray(page, err) {
 			return page, release, err
 		}
+		slot.distrust()
 		release()
 	}
+}
+
+// astray reports that a read whose proxy was asked for nothing came to an end
+// that is not the page's doing: once more, with a new browser. Its process
+// died of something else, or the part of the browser that does the networking
+// did, and with it went the context's proxy, so that what denies everything
+// answered.
+func astray(p *tab.Page, err error) bool {
+	var network *tab.NetError
+	if errors.As(err, &network) {
+		switch netReason(network.Text) {
+		case ReasonProxy, ReasonConnection:
+			return true
+		}
+	}
+	return errors.Is(err, tab.ErrCrashed) || p != nil && p.Header != ""
 }
 
 // check judges a URL by the operator's rules, as far as that needs no DNS.

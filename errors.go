@@ -84,7 +84,6 @@ var netErrors = []struct {
 	{"ERR_INVALID_AUTH_CREDENTIALS", ReasonAuth},
 	{"ERR_CONTENT_DECODING_", ReasonContent},
 	{"ERR_CONTENT_LENGTH_MISMATCH", ReasonConnection},
-	{"ERR_ABORTED", ReasonEmpty},
 	{"ERR_TIMED_OUT", ReasonConnection},
 	{"ERR_", ReasonConnection}, // connection, socket, HTTP/2, address, …
 }
@@ -152,6 +151,9 @@ func netCause(e *tab.NetError, run *egress.Run) (Reason, string) {
 	reason := netReason(e.Text)
 	if e.Text == "net::ERR_ABORTED" && (e.Status == 301 || e.Status == 302 || e.Status == 303 || e.Status == 307 || e.Status == 308) {
 		reason = ReasonScheme // a redirect that the browser knows no way to follow
+	}
+	if e.Status == 304 {
+		reason = ReasonEmpty
 	}
 	u, err := policy.ParseURL(shownURL(e.URL))
 	if err != nil || run == nil {

@@ -3,6 +3,8 @@ package bellglass
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,25 +24,42 @@ const (
 // headOf fills in what a page says about itself.
 func (b *Browser) headOf(h *Head, p *tab.Page) {
 	h.FinalURL = shownURL(p.URL)
-	h.HTTPStatus, h.ContentType = p.Status, p.ContentType
-	h.Rendered = !p.IsRaw
+	h.HTTPStatus, h.ContentType = p.Status, mediaType(p.ContentType)
+	h.Rendered = !p.IsRaw && !p.Scriptless
 	if p.Doc != nil {
 		h.Title = extract.Line(p.Doc.Title, maxTitle)
 		h.HiddenChars, h.HiddenBlocks = p.Doc.HiddenChars, p.Doc.HiddenBlocks
 	}
 }
 
-// headOfFailure fills in what is known of a response that is no page.
-func (b *Browser) headOfFailure(h *Head, err error) {
+// headOfFailure fills in what is known of a read that came to no page; p may be
+// nil.
+func (b *Browser) headOfFailure(h *Head, p *tab.Page, err error) {
+	if p != nil {
+		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(p.URL), p.Status, mediaType(p.ContentType)
+	}
 	var content *tab.ContentError
 	var network *tab.NetError
 	switch {
 	case errors.As(err, &content):
-		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(content.URL), content.Status, content.ContentType
+		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(content.URL), content.Status, mediaType(content.ContentType)
 	case errors.As(err, &network):
-		h.FinalURL = shownURL(network.URL)
+		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(network.URL), 0, ""
 	}
 }
+
+// mediaType returns a media type in lower case, or "" for what is none, or
+// longer than the longest in use (74 characters, of presentations).
+func mediaType(s string) string {
+	s = strings.ToLower(s)
+	if len(s) > 80 || !mediaTypes.MatchString(s) {
+		return ""
+	}
+	return s
+}
+
+// mediaTypes is RFC 6838 §4.2 with the top-level types that are registered.
+var mediaTypes = regexp.MustCompile(`^(application|audio|font|haptics|image|message|model|multipart|text|video)/[a-z0-9][a-z0-9.+_-]*$`)
 
 // shownURL is a URL as results show it: without user information and fragment.
 // What is not http or https is shown by its scheme alone.
@@ -117,11 +136,19 @@ func isSiteOutcome(err error) bool {
 	return errors.As(err, &e) && e.Reason == ReasonAuth
 }
 
-// deadlineFirst says "deadline" where a step failed only because its time was
-// up.
+// deadlineFirst says that the call had ended where a step failed only because
+// of that.
 func deadlineFirst(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+	kind, cause := ctx.Err(), context.Cause(ctx)
+	if kind == nil {
 		return err
 	}
-	return errors.Join(err, context.Cause(ctx))
+	end := cause
+	if !errors.Is(cause, kind) && !errors.Is(cause, errDeadline) {
+		end = fmt.Errorf("%w: %w", kind, cause) // a cause of the caller's own
+	}
+	if errors.Is(err, cause) {
+		return end
+	}
+	return fmt.Errorf("%w (%w)", end, err)
 }

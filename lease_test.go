@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -173,5 +176,60 @@ func TestDeadBrowsersLeaveNothing(t *testing.T) {
 	}
 	if n := descriptors(); n > before+8 { // others of the suite are at work, too
 		t.Errorf("%d descriptors after four deaths, %d before", n, before)
+	}
+}
+
+// children returns the processes below pid whose command line holds part.
+func children(t *testing.T, pid int, part string) []int {
+	t.Helper()
+	parents, lines := map[int]int{}, map[int]string{}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		n, _ := strconv.Atoi(filepath.Base(dir))
+		stat, _ := os.ReadFile(dir + "/stat")
+		if f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])); len(f) > 1 {
+			parents[n], _ = strconv.Atoi(f[1])
+		}
+		line, _ := os.ReadFile(dir + "/cmdline")
+		lines[n] = string(line)
+	}
+	var out []int
+	for n, line := range lines {
+		for p := n; p > 1; p = parents[p] {
+			if parents[p] == pid && strings.Contains(line, part) {
+				out = append(out, n)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// TestLostPartsOfTheBrowserAreNoDeadEnd kills what the browser consists of,
+// while it is idle: the next read must be a page again, in a new browser if
+// need be. A dead renderer once kept each later call waiting to its deadline;
+// without its networking part the browser lost the contexts' proxies, and a
+// page that is allowed read as refused.
+func TestLostPartsOfTheBrowserAreNoDeadEnd(t *testing.T) {
+	for _, part := range []string{"--type=renderer", "--type=zygote", "network.mojom", "--type=gpu"} {
+		t.Run(part, func(t *testing.T) {
+			s := &starts{}
+			b := newBrowser(t, watched(s))
+			if res := browse(t, b, "https://site.test/tiny"); res.Status != bellglass.StatusOK {
+				t.Fatalf("first: %s %s %v", res.Status, res.Reason, res.Err)
+			}
+			killed := children(t, s.all()[0], part)
+			for _, pid := range killed {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if len(killed) == 0 {
+				t.Fatalf("no process has %s", part)
+			}
+			for i := range 3 {
+				if res := browse(t, b, "https://site.test/tiny"); res.Status != bellglass.StatusOK {
+					t.Errorf("read %d after it: %s %s %v", i, res.Status, res.Reason, res.Err)
+				}
+			}
+		})
 	}
 }

@@ -1,6 +1,8 @@
 package bellglass_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,11 @@ func TestOutcomesAreToldApart(t *testing.T) {
 	web.Script("mixed.test", testweb.Addrs("93.184.216.34", "127.0.0.1"))
 	web.Script("closed.test", testweb.Addrs("93.184.216.99"))
 
+	web.Handle("badcoding.test", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, "<p>not gzip at all")
+	}))
 	const both = "both"
 	for _, k := range []struct {
 		name   string
@@ -38,9 +45,12 @@ func TestOutcomesAreToldApart(t *testing.T) {
 		{"403 of the site's own", both, "site.test/status?code=403&text=members+only", bellglass.StatusOK, "", 403, "members only"},
 		{"503 of the site's own", both, "site.test/status?code=503&text=back+soon", bellglass.StatusOK, "", 503, "back soon"},
 		{"502 of the site's own", both, "site.test/status?code=502&text=upstream", bellglass.StatusOK, "", 502, "upstream"},
-		{"404 without body", both, "site.test/status?code=404", bellglass.StatusOK, "", 404, ""},
-		{"500 without body", both, "site.test/status?code=500", bellglass.StatusOK, "", 500, ""},
-		{"204", both, "site.test/status?code=204", bellglass.StatusError, bellglass.ReasonEmpty, 0, ""},
+		{"404 without body", both, "site.test/status?code=404", bellglass.StatusError, bellglass.ReasonEmpty, 404, ""},
+		{"500 without body", both, "site.test/status?code=500", bellglass.StatusError, bellglass.ReasonEmpty, 500, ""},
+		{"200 without body", both, "site.test/status?code=200", bellglass.StatusError, bellglass.ReasonEmpty, 200, ""},
+		{"204", both, "site.test/status?code=204", bellglass.StatusError, bellglass.ReasonEmpty, 204, ""},
+		{"304", both, "site.test/status?code=304", bellglass.StatusError, bellglass.ReasonEmpty, 0, ""},
+		{"wrong coding", both, "badcoding.test/", bellglass.StatusError, bellglass.ReasonContent, 0, ""},
 		{"401 with text", both, "site.test/auth", bellglass.StatusOK, "", 401, ""},
 		{"unknown name", both, "nowhere.test/", bellglass.StatusError, bellglass.ReasonDNS, 0, ""},
 		{"name server fails", both, "servfail.test/", bellglass.StatusError, bellglass.ReasonDNS, 0, ""},

@@ -1,6 +1,7 @@
 package bellglass_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,31 @@ func TestEveryPageIsReadComplete(t *testing.T) {
 					t.Errorf("text lacks %q:\n%s", want, res.Text)
 				}
 			})
+		}
+	}
+}
+
+// TestScriptThatLeavesWhileParsing: the parser stops for the navigation, whose
+// own slow answer was once cut as what held the parser up.
+func TestScriptThatLeavesWhileParsing(t *testing.T) {
+	t.Parallel()
+	web.Handle("leave.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			select {
+			case <-time.After(6 * time.Second):
+			case <-r.Context().Done():
+			}
+			html("<p>arrived").ServeHTTP(w, r)
+		case "/form":
+			html(`<form action=/slow><input name=q></form><script>document.forms[0].submit()</script><p>rest`).ServeHTTP(w, r)
+		default:
+			html(`<script>location.href = '/slow'</script><p>rest`).ServeHTTP(w, r)
+		}
+	}))
+	for _, path := range []string{"/", "/form"} {
+		if res := browse(t, bg, "http://leave.test"+path); res.Status != bellglass.StatusOK || res.Text != "arrived" {
+			t.Errorf("%s: %s %s %q %v", path, res.Status, res.Reason, res.Text, res.Err)
 		}
 	}
 }

@@ -269,8 +269,13 @@ func TestLinksAreBounded(t *testing.T) {
 		html(b.String()).ServeHTTP(w, r)
 	}))
 	res, err := bg.Links(t.Context(), bellglass.Request{Principal: who, URL: "https://links.test/"})
-	if err != nil || res.Status != bellglass.StatusOK || len(res.Links) != 100 || !res.Truncated || res.NextOffset != 100 {
-		t.Errorf("got %v %s %s, %d links, next %d", err, res.Status, res.Reason, len(res.Links), res.NextOffset)
+	size := 0
+	for _, l := range res.Links {
+		size += len(l.Text) + len(l.URL)
+	}
+	if err != nil || res.Status != bellglass.StatusOK || len(res.Links) == 0 || len(res.Links) > 100 || size > bellglass.DefaultTextLimit ||
+		!res.Truncated || res.NextOffset != len(res.Links) {
+		t.Errorf("got %v %s %s, %d links of %d characters, next %d", err, res.Status, res.Reason, len(res.Links), size, res.NextOffset)
 	}
 }
 

@@ -55,6 +55,7 @@ func (w *worker) distrust() {
 
 // slot is one blank page and the listener that its context uses as proxy.
 type slot struct {
+	*worker
 	end *egress.Endpoint
 	tab *tab.Tab
 }
@@ -140,16 +141,29 @@ func (b *Browser) announce(w *worker) {
 	}
 }
 
-// open makes a blank page with a listener of its own.
+// openTimeout bounds the making of a blank page, which takes 50 ms on an idle
+// machine. A browser that cannot do it has lost one of its processes.
+const openTimeout = 10 * time.Second
+
+// open makes a blank page with a listener of its own. If that fails, the
+// browser is not used further.
 func (b *Browser) open(ctx context.Context, w *worker) (*slot, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
 	end, err := w.slots.take(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open a listener: %w", err)
 	}
 	t, err := w.host.Open(ctx, tab.Config{Proxy: end.Addr().String()})
 	if err != nil {
-		end.Close()
-		return nil, err
+		if caller.Err() != nil && !errors.Is(err, tab.ErrLeft) {
+			w.slots.free <- end
+		} else {
+			end.Close()
+			w.distrust()
+		}
+		return nil, fmt.Errorf("%w: %w", errStart, err)
 	}
-	return &slot{end: end, tab: t}, nil
+	return &slot{worker: w, end: end, tab: t}, nil
 }

@@ -12,6 +12,7 @@ package extract
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 )
 
@@ -28,8 +29,12 @@ var (
 type ScriptOptions struct {
 	// FinishAnimations ends the finite animations and transitions that are
 	// running before the walk, so that a page that fades in is read as it
-	// will look. It is the only thing the script ever changes.
+	// will look. Apart from Unveil it is the only thing the script ever changes.
 	FinishAnimations bool
+	// Unveil shows the boxes around nearly all of the page's text that are
+	// transparent or invisible as a whole: pages hide so until their scripts
+	// have run. It is for pages that show nothing otherwise.
+	Unveil bool
 }
 
 // Script returns the expression to evaluate in an isolated world of each
@@ -37,10 +42,7 @@ type ScriptOptions struct {
 // through accessors taken from the prototypes of its own world, so a page can
 // neither fool nor notice it.
 func Script(o ScriptOptions) string {
-	opts := "{finishAnimations:false}"
-	if o.FinishAnimations {
-		opts = "{finishAnimations:true}"
-	}
+	opts := fmt.Sprintf("{finishAnimations:%t,unveil:%t}", o.FinishAnimations, o.Unveil)
 	var b strings.Builder
 	b.Grow(len(visibilityJS) + len(inkJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")
@@ -66,10 +68,13 @@ type Doc struct {
 	Nodes           int // nodes walked
 	Finished        int // animations ended before the walk
 	Frames          int // places of child frames, hidden ones included
+	NoScript        int // characters kept for browsers without scripts; zero on a page with more than a little text
 	Busy            bool
 	Cut             bool // the document was too large to walk whole
 
-	width, height int // of the viewport
+	width, height int             // of the viewport
+	about         []float32       // what kind of page it says it is, one for each of kinds
+	description   map[string]bool // words of what it says of itself
 	root          *node
 	frames        []*node
 }
@@ -84,9 +89,10 @@ func (d *Doc) Thin() bool { return d.TextLen < thinText }
 // Graft puts the document of child frame number frame in its place; number i
 // is window[i] of the parent. Origin, if not empty, says that the frame
 // belongs to another site, and is written with its text. A frame whose place
-// was not found comes last. What is in a frame that nobody can see counts as
-// hidden. Frames of frames must be grafted first.
-func (d *Doc) Graft(frame int, child *Doc, origin string) {
+// was not found comes last if seen says that a person can see it. What is in a
+// frame that nobody can see counts as hidden. Frames of frames must be grafted
+// first.
+func (d *Doc) Graft(frame int, child *Doc, origin string, seen bool) {
 	if child == nil || child == d {
 		return
 	}
@@ -99,7 +105,7 @@ func (d *Doc) Graft(frame int, child *Doc, origin string) {
 	d.Cut = d.Cut || child.Cut
 	place := d.place(frame)
 	if place == nil {
-		place = &node{kind: frameNode, frame: frame, shown: child.width >= legible && child.height >= legible}
+		place = &node{kind: frameNode, frame: frame, shown: seen && child.width >= legible && child.height >= legible}
 		d.root.add(place)
 	}
 	if !place.shown {
@@ -114,6 +120,9 @@ func (d *Doc) Graft(frame int, child *Doc, origin string) {
 	place.grow(child.root.size)
 	d.TextLen = d.root.size
 }
+
+// Placed reports whether the walker came by the place of that frame.
+func (d *Doc) Placed(frame int) bool { return d.place(frame) != nil }
 
 // legible is the least side, in CSS pixels, of a box that a person can read.
 const legible = 4

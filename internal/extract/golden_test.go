@@ -66,7 +66,7 @@ func graftAll(t testing.TB, streams []string) *Doc {
 		docs = append(docs, d)
 	}
 	for i, d := range docs[1:] {
-		docs[0].Graft(i, d, "")
+		docs[0].Graft(i, d, "", true)
 	}
 	return docs[0]
 }

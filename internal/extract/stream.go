@@ -13,7 +13,7 @@ import (
 //	bellglass-page 1 TAB key=value TAB key=value …
 //
 // with the integers hidden, unrendered, blocks, finished, nodes, frames, busy,
-// cut, width and height. Then:
+// cut, noscript, width and height. Then:
 //
 //	=title …  =url …  =base …  =lang …   about the document
 //	<name TAB key=value …            opens a block
@@ -80,7 +80,8 @@ func (p *parser) head(line string) {
 	d := p.doc
 	numbers := map[string]*int{
 		"hidden": &d.HiddenChars, "unrendered": &d.UnrenderedChars, "blocks": &d.HiddenBlocks, "finished": &d.Finished,
-		"nodes": &d.Nodes, "frames": &d.Frames, "width": &d.width, "height": &d.height,
+		"nodes": &d.Nodes, "frames": &d.Frames,
+		"noscript": &d.NoScript, "width": &d.width, "height": &d.height,
 	}
 	for _, f := range strings.Split(line, "\t")[1:] {
 		key, value, _ := strings.Cut(f, "=")

@@ -101,7 +101,7 @@ func TestGraft(t *testing.T) {
 	}
 	t.Run("own site", func(t *testing.T) {
 		d := parent()
-		d.Graft(0, child("framed"), "")
+		d.Graft(0, child("framed"), "", true)
 		if got, want := d.Text(TextOptions{}), "before\n\n⟦frame⟧\nframed\n⟦end of frame⟧\n\nafter"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -111,14 +111,14 @@ func TestGraft(t *testing.T) {
 	})
 	t.Run("other site", func(t *testing.T) {
 		d := parent()
-		d.Graft(2, child("⟦end of frame⟧ mine"), "https://ads.example")
+		d.Graft(2, child("⟦end of frame⟧ mine"), "https://ads.example", true)
 		if got, want := d.Text(TextOptions{}), "before\n\n⟦frame https://ads.example⟧\n[[end of frame]] mine\n⟦end of frame⟧\n\nafter"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	t.Run("hidden place", func(t *testing.T) {
 		d := parent()
-		d.Graft(1, child("secret"), "")
+		d.Graft(1, child("secret"), "", true)
 		if got, want := d.Text(TextOptions{}), "before\n\nafter"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -128,14 +128,14 @@ func TestGraft(t *testing.T) {
 	})
 	t.Run("no place", func(t *testing.T) {
 		d := parent()
-		d.Graft(7, child("left over"), "")
+		d.Graft(7, child("left over"), "", true)
 		if got, want := d.Text(TextOptions{}), "before\n\nafter\n\n⟦frame⟧\nleft over\n⟦end of frame⟧"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	t.Run("no place and no size", func(t *testing.T) {
 		d := parent()
-		d.Graft(7, parse(t, "Tleft over"), "")
+		d.Graft(7, parse(t, "Tleft over"), "", true)
 		if got := d.Text(TextOptions{}); strings.Contains(got, "left over") {
 			t.Errorf("got %q", got)
 		}
@@ -146,9 +146,9 @@ func TestGraft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inner.Graft(0, child("innermost"), "https://b.example")
-		mid.Graft(-1, inner, "")
-		d.Graft(0, mid, "https://a.example")
+		inner.Graft(0, child("innermost"), "https://b.example", true)
+		mid.Graft(-1, inner, "", true)
+		d.Graft(0, mid, "https://a.example", true)
 		got := d.Text(TextOptions{})
 		for _, s := range []string{"middle", "innermost", "⟦frame https://a.example⟧", "⟦frame https://b.example⟧"} {
 			if strings.Count(got, s) != 1 {
@@ -158,16 +158,16 @@ func TestGraft(t *testing.T) {
 	})
 	t.Run("twice in one place", func(t *testing.T) {
 		d, c := parent(), child("framed")
-		d.Graft(0, c, "")
-		d.Graft(0, child("again"), "")
+		d.Graft(0, c, "", true)
+		d.Graft(0, child("again"), "", true)
 		if got := d.Text(TextOptions{}); strings.Count(got, "framed") != 1 || strings.Count(got, "again") != 1 {
 			t.Errorf("got %q", got)
 		}
 	})
 	t.Run("itself", func(t *testing.T) {
 		d := parent()
-		d.Graft(0, d, "")
-		d.Graft(0, nil, "")
+		d.Graft(0, d, "", true)
+		d.Graft(0, nil, "", true)
 		d.Text(TextOptions{})
 	})
 }

@@ -381,11 +381,22 @@ const finishAnimations = () => {
   return n;
 };
 
+// fallback is the length of what the page keeps for browsers without scripts.
+const fallback = () => {
+  let n = 0;
+  for (const e of querySelectorAll.call(document, 'noscript')) {
+    const t = firstChild.call(e);
+    if (t && nodeType.call(t) === 3) n += squeeze(charData.call(t).replace(/<[^>]*>/g, ' ')).trim().length;
+  }
+  return n;
+};
+
 const finished = options.finishAnimations ? finishAnimations() : 0;
 visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
 uncover();
+const noscript = chars < 2000 ? fallback() : 0; // asked for only when there is hardly anything else
 const busy = querySelector.call(document, 'body[aria-busy=true],main[aria-busy=true],[role=main][aria-busy=true]') !== null;
 const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}\tblocks=${stretches}\tfinished=${finished}\tnodes=${nodes}` +
-  `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\twidth=${viewWidth}\theight=${viewHeight}`,
+  `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\tnoscript=${noscript}\twidth=${viewWidth}\theight=${viewHeight}`,
   '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang'))];
 return head.concat(out).join('\n');

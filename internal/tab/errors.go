@@ -8,13 +8,16 @@ var (
 	// ErrUnresponsive: the page's scripts keep its process too busy to be
 	// looked at.
 	ErrUnresponsive = errors.New("tab: page does not respond")
+	// ErrLeft: a context may be alive, and use its proxy.
+	ErrLeft = errors.New("tab: the context was not disposed of")
 	// ErrCrashed: the page's process died.
 	ErrCrashed = errors.New("tab: page crashed")
 	// ErrTooLarge: more than Request.MaxBytes of bodies.
 	ErrTooLarge = errors.New("tab: response too large")
 	// ErrTooManyRedirects: more than ten redirects.
 	ErrTooManyRedirects = errors.New("tab: too many redirects")
-	// ErrEmpty: the server answered without any document (204, 205).
+	// ErrEmpty: the server answered without any document: 204, 205, 304, or a
+	// body of no bytes.
 	ErrEmpty = errors.New("tab: no document in the response")
 )
 

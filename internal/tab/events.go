@@ -63,7 +63,10 @@ func (t *Tab) listen(s *cdp.Session) {
 	cdp.On(s, fetch.RequestPaused, func(ev *fetch.EventRequestPaused) { t.paused(s, ev) })
 	cdp.On(s, inspector.TargetCrashed, func(*inspector.EventTargetCrashed) {
 		t.mu.Lock()
-		t.crashed = t.crashed || s == t.main
+		if s == t.main && !t.crashed {
+			t.crashed = true
+			close(t.died)
+		}
 		t.mu.Unlock()
 		t.notify()
 	})
@@ -259,7 +262,7 @@ func (t *Tab) listenNetwork(s *cdp.Session) {
 // dropped, the main frame's further documents are judged.
 func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 	verdict := network.ErrorReason("")
-	t.update(func(v *visit, _ time.Time) {
+	t.update(func(v *visit, now time.Time) {
 		switch {
 		case ev.ResourceType != network.ResourceTypeDocument:
 			v.dropped++
@@ -268,6 +271,9 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 			// "Aborted" leaves the document as it is; any other reason would
 			// put an error page in its place.
 			verdict = network.ErrorReasonAborted
+			v.leaves("", time.Time{})
+		case ev.FrameID == t.mainFrame():
+			v.leaves(ev.NetworkID, now)
 		}
 	})
 	if verdict == "" {
@@ -281,7 +287,6 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 // opened, because the page only reloads itself, or because there were too many
 // hops already.
 func (v *visit) stays(url string) bool {
-	v.leaving, v.asked = "", time.Time{}
 	if v.req.Check != nil {
 		if err := v.req.Check(url); err != nil {
 			v.hop = &Hop{URL: url, Err: err}

@@ -1,6 +1,7 @@
 package tab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	cdpt "github.com/chromedp/cdproto/cdp"
 	jsonv2 "github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -36,6 +38,8 @@ type Request struct {
 	// so long, because the parser waits for what will not come. If nil, such
 	// a page is read at Timeout.
 	Unstick func(silent time.Duration)
+	// NoScripts reads the page as a browser without scripts shows it.
+	NoScripts bool
 }
 
 // Page is what a read found.
@@ -49,8 +53,15 @@ type Page struct {
 	// Raw is the body, as text, of a response that is text but not HTML.
 	Raw   string
 	IsRaw bool
+	// Blank: the page shows nothing, or hardly anything compared to what it
+	// keeps for browsers without scripts. It may be worth a read with
+	// [Request].NoScripts; Scriptless says that this was one.
+	Blank, Scriptless bool
 	// TimedOut: the document was still being parsed; what is here is a part.
 	TimedOut bool
+	// Partial: the response broke off, or the document was too large to be
+	// walked whole.
+	Partial bool
 
 	Redirects int
 	Popups    int // closed
@@ -84,7 +95,8 @@ const (
 )
 
 // Read navigates the blank tab to r.URL, waits until the page has settled and
-// returns what it shows. The error is one of this package's, or ctx's cause.
+// returns what it shows. The error is one of this package's, or ctx's cause; the
+// page beside an error, which may be nil, says how far the read came.
 func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	v := newVisit(r)
 	t.mu.Lock()
@@ -100,19 +112,26 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	if r.NoScripts {
+		cdp.Go(t.main, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	}
 	nav := cdp.Go(t.main, page.Navigate, page.NavigateParams{URL: r.URL})
 	wg.Go(func() {
 		res, err := nav.Wait(navCtx)
-		t.update(func(v *visit, _ time.Time) {
-			v.answered, v.navError, v.isFile = true, res.ErrorText, res.IsDownload
+		t.update(func(v *visit, now time.Time) {
+			v.answered, v.answer, v.navError, v.isFile = true, now, res.ErrorText, res.IsDownload
 			var refused *cdp.Error
 			if errors.As(err, &refused) { // "Cannot navigate to invalid URL"
 				v.navError = refused.Message
 			}
 		})
 	})
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
 	if err := t.settle(ctx); err != nil {
-		return nil, err
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.page(v), err
 	}
 	return t.outcome(ctx)
 }
@@ -125,24 +144,29 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 	main := *v.main()
 	committed, unreachable, navError, isFile := v.committed, v.doc.unreachable, v.navError, v.isFile
 	huge := v.doc.bytes > heavy
+	empty := v.doc.whole && v.doc.bytes == 0 && main.status != 0
 	t.mu.Unlock()
 	switch {
 	case isFile, main.attachment:
-		return nil, contentError(p, main.attachment)
+		return p, contentError(p, main.attachment)
 	case committed == 0 && navError == "":
-		return nil, ErrTimeout
+		return p, ErrTimeout
 	case committed == 0 && p.Status == 0: // an error without any document
-		return nil, &NetError{URL: p.URL, Text: navError, Status: main.redirected}
+		return p, &NetError{URL: p.URL, Text: navError, Status: main.redirected}
 	case committed == 0 || unreachable != "":
 		if committed > 1 || navError == "" {
 			navError = main.failed
 		}
 		return errorPage(p, unreachable, navError)
 	}
-	switch contentKind(p.ContentType) {
-	case kindOther:
-		return nil, contentError(p, false)
-	case kindText:
+	switch kind := contentKind(main.mime); {
+	case empty && main.failed != "":
+		return p, &NetError{URL: p.URL, Text: main.failed, Status: p.Status}
+	case empty && kind == kindHTML:
+		return p, ErrEmpty
+	case kind == kindOther:
+		return p, contentError(p, false)
+	case kind == kindText:
 		if raw, ok := t.body(ctx); ok {
 			p.Raw, p.IsRaw = raw, true
 			return p, nil
@@ -156,9 +180,9 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 	}
 	if err := t.look(ctx, p); err != nil {
 		if p.TimedOut && huge && (errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnresponsive)) {
-			return nil, ErrTooLarge // so large that it could neither be parsed nor looked at
+			return p, ErrTooLarge // so large that it could neither be parsed nor looked at
 		}
-		return nil, err
+		return p, err
 	}
 	return p, nil
 }
@@ -167,10 +191,11 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 func (t *Tab) page(v *visit) *Page {
 	n := v.main()
 	p := &Page{
-		URL: v.doc.url, Status: n.status, ContentType: n.mime, Header: n.header,
+		URL: v.doc.url, Status: n.status, ContentType: cmp.Or(n.declared, n.mime), Header: n.header,
 		TimedOut:  v.doc.dcl.IsZero() && v.committed > 0,
 		Redirects: v.redirects, Popups: v.popups, Dialogs: v.dialogs, Dropped: v.dropped,
-		Downloads: v.downloads, Hop: v.hop,
+		Downloads: v.downloads, Hop: v.hop, Scriptless: v.req.NoScripts,
+		Partial: v.committed > 0 && n.failed != "",
 	}
 	if v.committed == 0 {
 		p.URL = n.url
@@ -185,15 +210,13 @@ func errorPage(p *Page, unreachable, text string) (*Page, error) {
 		p.URL = unreachable
 	}
 	switch {
-	case p.Status == 204 || p.Status == 205:
-		return nil, ErrEmpty
-	case p.Status >= 400 && (text == "" || text == "net::ERR_ABORTED" || text == "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
-		p.IsRaw = true
-		return p, nil
+	case p.Status == 204 || p.Status == 205 || p.Status == 304,
+		p.Status >= 400 && (text == "" || text == "net::ERR_ABORTED" || text == "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
+		return p, ErrEmpty
 	case text == "":
 		text = "net::ERR_FAILED"
 	}
-	return nil, &NetError{URL: p.URL, Text: text, Status: p.Status}
+	return p, &NetError{URL: p.URL, Text: text, Status: p.Status}
 }
 
 func contentError(p *Page, attachment bool) error {
@@ -261,17 +284,38 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 	if err != nil {
 		return unresponsive(ctx, err)
 	}
+	if p.Scriptless && doc.TextLen == 0 {
+		doc = t.unveiled(ctx, doc)
+	}
 	t.mu.Lock()
 	p.URL = t.visit.doc.url
 	t.mu.Unlock()
 	t.graft(ctx, doc, t.mainFrame(), p, 0)
-	p.Doc = doc
+	p.Doc, p.Partial = doc, p.Partial || doc.Cut
+	p.Blank = doc.TextLen == 0 || doc.Thin() && doc.NoScript >= max(fallbackText, 10*doc.TextLen)
 	return nil
 }
 
 // hardlyAnything is the number of characters below which a page is suspected
 // to be still drawing itself.
 const hardlyAnything = 20
+
+// unveiled walks a page that shows nothing once more, without the box that it
+// waits behind for its scripts, if there is one.
+func (t *Tab) unveiled(ctx context.Context, d *extract.Doc) *extract.Doc {
+	s, err := t.evaluateIn(ctx, t.mainFrame(), walkScriptUnveil)
+	if err != nil {
+		return d
+	}
+	if shown, err := extract.Parse(s); err == nil {
+		return shown
+	}
+	return d
+}
+
+// fallbackText is how many characters a page must keep for browsers without
+// scripts to be read as one of them does.
+const fallbackText = 200
 
 // blankLooks is how often a page without any text is looked at in any case:
 // neither the virtual clock nor the network knows of databases, compilation
@@ -346,7 +390,7 @@ func (t *Tab) thin(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	d, err := t.walk(ctx, t.mainFrame(), false)
-	return err == nil && (d.Thin() || d.Busy)
+	return err == nil && (d.Sparse() || d.Busy)
 }
 
 // walk runs the walker in one frame.
@@ -392,6 +436,7 @@ func walker(finish bool) string {
 var (
 	walkScript       = extract.Script(extract.ScriptOptions{})
 	walkScriptFinish = extract.Script(extract.ScriptOptions{FinishAnimations: true})
+	walkScriptUnveil = extract.Script(extract.ScriptOptions{FinishAnimations: true, Unveil: true})
 )
 
 // world is the name of our isolated world: the page's scripts cannot see it,
@@ -447,6 +492,7 @@ func (t *Tab) graft(ctx context.Context, doc *extract.Doc, id cdpt.FrameID, p *P
 	t.mu.Unlock()
 
 	docs := make([]*extract.Doc, len(kids))
+	seen := make([]bool, len(kids))
 	left := make([]int, len(kids))
 	var wg sync.WaitGroup
 	for i, k := range kids {
@@ -471,6 +517,7 @@ func (t *Tab) graft(ctx context.Context, doc *extract.Doc, id cdpt.FrameID, p *P
 			}
 			t.graft(ctx, d, k.id, sub, depth+1)
 			docs[i], left[i] = d, left[i]+sub.FramesLeftOut
+			seen[i] = doc.Placed(i) || t.inSight(ctx, k)
 		})
 	}
 	wg.Wait()
@@ -483,7 +530,7 @@ func (t *Tab) graft(ctx context.Context, doc *extract.Doc, id cdpt.FrameID, p *P
 		if origin == top {
 			origin = ""
 		}
-		doc.Graft(i, d, origin)
+		doc.Graft(i, d, origin, seen[i])
 	}
 }
 

@@ -62,6 +62,12 @@ const (
 	// leaveGrace is how long a navigation that a script asked for may take to
 	// become a request.
 	leaveGrace = 100 * time.Millisecond
+	// crashGrace is how long after a navigation broke off without a response the
+	// news may come that the page's process has died.
+	crashGrace = 300 * time.Millisecond
+	// leaveWait is how long the answer to that request is waited for when the
+	// document shown is parsed and can be read instead.
+	leaveWait = 8 * time.Second
 )
 
 // action is what settle does next.
@@ -89,12 +95,16 @@ func (t *Tab) decide(now time.Time) (action, time.Time) {
 	case v.redirects > maxHops:
 		v.fatal = ErrTooManyRedirects
 		return actFail, now
+	case v.answered && v.navError == "net::ERR_ABORTED" && v.main().status == 0 && now.Before(v.answer.Add(crashGrace)):
+		return actWait, earlier(v.answer.Add(crashGrace), deadline)
 	case v.answered && (v.navError != "" || v.isFile) && v.committed <= 1:
 		return actRead, now // failed, or nothing to show
 	case v.committed == 0:
 		return waitFor(now, deadline)
-	case v.leaving != "":
+	case v.leaving != "" && v.doc.dcl.IsZero():
 		return waitFor(now, deadline)
+	case v.leaving != "" && now.Before(v.left.Add(leaveWait)):
+		return actWait, earlier(v.left.Add(leaveWait), deadline)
 	case !v.asked.IsZero() && now.Sub(v.asked) < leaveGrace:
 		return actWait, v.asked.Add(leaveGrace)
 	case v.doc.unreachable != "":

@@ -52,6 +52,7 @@ type Tab struct {
 	workers  int
 	visit    *visit
 	crashed  bool
+	died     chan struct{} // closed when crashed is set
 }
 
 // frameSession is a session that has frames: the page's own, or that of a
@@ -71,7 +72,8 @@ type frame struct {
 }
 
 // Open makes a fresh context with a blank page, set up and paused, so that a
-// read costs only navigation and looking.
+// read costs only navigation and looking. The error is [ErrLeft], too, if the
+// context could not be disposed of.
 func (h *Host) Open(ctx context.Context, c Config) (*Tab, error) {
 	if c.Proxy == "" {
 		return nil, errors.New("tab: open: Config.Proxy is required")
@@ -89,17 +91,37 @@ func (h *Host) Open(ctx context.Context, c Config) (*Tab, error) {
 	}
 	t := &Tab{
 		host: h, ctxID: made.BrowserContextID,
-		ready: make(chan struct{}), wake: make(chan struct{}, 1),
+		ready: make(chan struct{}), wake: make(chan struct{}, 1), died: make(chan struct{}),
 		sessions: map[*cdp.Session]*frameSession{}, frames: map[cdpt.FrameID]*frame{},
 	}
 	h.mu.Lock()
 	h.tabs[t.ctxID] = t
 	h.mu.Unlock()
-	if err := t.open(ctx); err != nil {
+	inLife, cancel := t.whileAlive(ctx)
+	defer cancel()
+	if err := t.open(inLife); err != nil {
 		err = fmt.Errorf("tab: open: %w", err)
-		return nil, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+		if left := t.Close(context.WithoutCancel(ctx)); left != nil {
+			err = fmt.Errorf("%w; %w: %w", err, ErrLeft, left)
+		}
+		return nil, err
 	}
 	return t, nil
+}
+
+// whileAlive returns a context that ends with the page's process, too: what is
+// asked of a dead one is never answered, and nothing else tells.
+func (t *Tab) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-t.died:
+			cancel(ErrCrashed)
+		case <-stop:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() { close(stop); cancel(nil) })
 }
 
 func (t *Tab) open(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package tab
 
 import (
+	"mime"
 	"strings"
 	"time"
 
@@ -32,8 +33,10 @@ type visit struct {
 	navs     map[network.RequestID]*navigation
 	last     *navigation
 	leaving  network.RequestID // the one in flight once a document is there
+	left     time.Time         // when it began
 	asked    time.Time         // a script asked to leave, no request seen yet
 	answered bool              // Page.navigate has answered
+	answer   time.Time         // when it did
 	navError string            // and what it said
 	isFile   bool              // and that the response is a download
 
@@ -79,8 +82,9 @@ type document struct {
 type navigation struct {
 	url        string // of the last hop
 	status     int
-	redirected int // status of the last redirect
-	mime       string
+	redirected int    // status of the last redirect
+	mime       string // as the browser treats it
+	declared   string // as the server says, without parameters; empty if it does not
 	attachment bool   // Content-Disposition says so
 	header     string // the one asked for
 	failed     string
@@ -117,7 +121,7 @@ func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 	}
 	v.policy = emulation.VirtualTimePolicyPauseIfNetworkFetchesPending
 	v.rounds, v.newFrames, v.graced, v.grace = 0, false, false, time.Time{}
-	v.leaving, v.asked = "", time.Time{}
+	v.leaves("", time.Time{})
 	v.unblocked, v.nudged, v.unstuck = false, time.Time{}, time.Time{}
 	// What the last document still had in flight no longer matters.
 	for id := range v.pending {
@@ -126,6 +130,15 @@ func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 		}
 	}
 	clear(v.sockets)
+}
+
+// leaves notes that the main frame is on its way to another document, or, with
+// an empty id, that it is not.
+func (v *visit) leaves(id network.RequestID, now time.Time) {
+	if id != v.leaving {
+		v.leaving, v.left = id, now
+	}
+	v.asked = time.Time{}
 }
 
 // main returns the navigation behind the document shown, or, before there is
@@ -156,7 +169,7 @@ func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
 			v.redirects++
 		}
 		if v.committed > 0 {
-			v.leaving, v.asked = ev.RequestID, time.Time{}
+			v.leaves(ev.RequestID, now)
 		}
 	}
 	switch ev.Type {
@@ -172,10 +185,12 @@ func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
 func (v *visit) responded(ev *responseReceived, now time.Time) {
 	if n := v.navs[ev.RequestID]; n != nil {
 		n.url, n.status, n.mime = ev.Response.URL, int(ev.Response.Status), ev.Response.MimeType
-		n.header, n.attachment = "", false
+		n.header, n.attachment, n.declared = "", false, ""
 		for name, val := range ev.Response.Headers {
 			s, _ := val.(string)
 			switch {
+			case strings.EqualFold(name, "content-type"):
+				n.declared, _, _ = mime.ParseMediaType(s) // empty if it cannot be parsed
 			case strings.EqualFold(name, "content-disposition"):
 				n.attachment = strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), "attachment")
 			case v.req.Header != "" && strings.EqualFold(name, v.req.Header):
