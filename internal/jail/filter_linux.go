@@ -41,6 +41,7 @@ const (
 	offArg0   = 16
 	offArg1   = 24
 	offArg2   = 32
+	offArg3   = 40
 )
 
 const (
@@ -59,8 +60,8 @@ const (
 // At level kernel the network holds nothing but the listeners; what is refused
 // there are families that no network namespace contains, such as vsock, and
 // parts of the kernel that a browser has no use for. At level landlock, whose
-// rules know neither UDP nor multipath TCP nor unix sockets by path, the
-// filter closes what they leave open.
+// rules know neither UDP nor multipath TCP nor TCP Fast Open nor unix sockets by
+// path, the filter closes what they leave open.
 func (s *second) filter() error {
 	if auditArch == 0 {
 		if s.level == Landlock {
@@ -115,6 +116,18 @@ func socketProgram(level Level) []unix.SockFilter {
 	}
 	for _, nr := range denied {
 		a.when(nr, func() { a.ret(retDeny) })
+	}
+	// TCP Fast Open connects without connect, and Landlock does not see it
+	// (measured on Linux 6.18).
+	for _, send := range []struct{ nr, flags uint32 }{
+		{unix.SYS_SENDTO, offArg3}, {unix.SYS_SENDMSG, offArg2}, {unix.SYS_SENDMMSG, offArg3},
+	} {
+		a.when(send.nr, func() {
+			a.load(send.flags)
+			a.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.MSG_FASTOPEN, 0, 1)
+			a.ret(retDeny)
+			a.ret(retAllow)
+		})
 	}
 	a.when(unix.SYS_SOCKET, func() {
 		a.load(offArg0)
