@@ -7,6 +7,8 @@ package mcpserver
 
 import (
 	"context"
+	"io"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -61,5 +63,12 @@ func handler(p bellglass.Principal, t tools.Tool) mcp.ToolHandler {
 // ServeStdio serves one client on standard input and output. It returns when
 // the client goes away or ctx ends.
 func ServeStdio(ctx context.Context, s *mcp.Server) error {
-	return s.Run(ctx, &mcp.StdioTransport{})
+	return Serve(ctx, s, os.Stdin, os.Stdout)
+}
+
+// Serve serves one client: messages come and go one a line. What is no message
+// is answered with an error and ends nothing. It returns when in ends, or ctx.
+func Serve(ctx context.Context, s *mcp.Server, in io.Reader, out io.Writer) error {
+	w := &locked{w: out}
+	return s.Run(ctx, &mcp.IOTransport{Reader: newLines(in, w), Writer: w, MaxLineLength: -1})
 }
