@@ -128,7 +128,9 @@ func (r *run) sealedPages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
 	r.report.Seal = string(level)
+	r.mu.Unlock()
 	if err := b.Start(ctx); err != nil {
 		return err
 	}

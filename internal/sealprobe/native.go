@@ -35,7 +35,7 @@ type nativeAnswer struct {
 }
 
 // nativeTasks are the native probes of a phase.
-func nativeTasks(all []probe, ph phase, pid, shm int) []nativeTask {
+func nativeTasks(all []probe, ph phase, pid, ipc int) []nativeTask {
 	var tasks []nativeTask
 	for n, p := range all {
 		if p.from != "native" {
@@ -44,7 +44,7 @@ func nativeTasks(all []probe, ph phase, pid, shm int) []nativeTask {
 		t := probeTarget{p.place, n, ph}
 		task := nativeTask{N: n, How: p.how, Arg: p.arg}
 		switch p.how {
-		case "tcp", "udp":
+		case "tcp", "udp", "fastopen", "mptcp":
 			host := t.host()
 			if p.place == link6 {
 				host += "%eth0"
@@ -60,8 +60,8 @@ func nativeTasks(all []probe, ph phase, pid, shm int) []nativeTask {
 			task.Arg = writtenPath(p.arg, ph)
 		case "ptrace", "signal":
 			task.Arg = strconv.Itoa(pid)
-		case "shm":
-			task.Arg = strconv.Itoa(shm)
+		case "shm", "mqueue", "keyring":
+			task.Arg = strconv.Itoa(ipc)
 		case "vsock":
 			task.Arg = strconv.Itoa(vsockPort)
 		}

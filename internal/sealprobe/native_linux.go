@@ -121,7 +121,11 @@ var natives = map[string]func(nativeTask) (string, error){
 		}
 		return "", unix.Kill(pid, unix.SIGUSR1)
 	},
-	"shm": sharedNative,
+	"shm":      sharedNative,
+	"mqueue":   queueNative,
+	"keyring":  keyNative,
+	"fastopen": func(t nativeTask) (string, error) { return "", stream(t, unix.IPPROTO_TCP) },
+	"mptcp":    func(t nativeTask) (string, error) { return "", stream(t, unix.IPPROTO_MPTCP) },
 }
 
 func dialNative(t nativeTask) (string, error) {
@@ -263,6 +267,31 @@ func frames(t nativeTask) error {
 	return err
 }
 
+// stream makes a connection of multipath TCP or, with TCP, one whose first
+// packet carries data and that no connect begins (RFC 7413).
+func stream(t nativeTask, proto int) error {
+	to, err := netip.ParseAddrPort(t.Addr)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, proto)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	tv := unix.NsecToTimeval(nativeTimeout.Nanoseconds())
+	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
+	addr := &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}
+	if proto == unix.IPPROTO_MPTCP {
+		if err := unix.Connect(fd, addr); err != nil {
+			return err
+		}
+		_, err := unix.Write(fd, []byte("from inside\n"))
+		return err
+	}
+	return unix.Sendto(fd, []byte("from inside\n"), unix.MSG_FASTOPEN|unix.MSG_NOSIGNAL, addr)
+}
+
 func dialVsock(t nativeTask) error {
 	port, err := strconv.Atoi(t.Arg)
 	if err != nil {
@@ -336,8 +365,8 @@ func trace(t nativeTask) error {
 
 func sharedNative(t nativeTask) (string, error) {
 	key, err := strconv.Atoi(t.Arg)
-	if err != nil || key == 0 {
-		return "", errors.New("there is no segment")
+	if err != nil {
+		return "", err
 	}
 	id, err := unix.SysvShmGet(key, 4096, 0)
 	if err != nil {

@@ -24,7 +24,7 @@ var nativeEnv = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC"}
 
 // arguments are those of the program with the native probes.
 func (r *run) arguments(ph phase) []string {
-	b := must(json.Marshal(nativeTasks(r.plan, ph, r.things.pid, r.things.shm)))
+	b := must(json.Marshal(nativeTasks(r.plan, ph, r.things.pid, r.things.ipc)))
 	return []string{NativeCommand, string(b)}
 }
 
@@ -75,6 +75,9 @@ func (r *run) sealedNatives(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	r.report.Seal = string(level)
+	r.mu.Unlock()
 	if level == jail.ProxyOnly {
 		return r.unjailedNatives(ctx)
 	}

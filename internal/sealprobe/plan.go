@@ -179,6 +179,11 @@ func nativeProbes() []probe {
 		n("udp", p, "", "")
 	}
 	n("udp", group4, "", "")
+	// Ways to connect that rules on connect and on TCP may overlook.
+	for _, p := range []place{loopback4, metadata4} {
+		n("fastopen", p, "", "")
+		n("mptcp", p, "", "")
+	}
 	n("dns", byName, "", "a question to the name server over UDP")
 	n("resolve", byName, "", "the system's resolver")
 	n("ping", public4, "", "an echo request through a ping socket")
@@ -202,6 +207,8 @@ func nativeProbes() []probe {
 	n("ptrace", "", "", "tracing a process outside")
 	n("signal", "", "", "a signal to a process outside")
 	n("shm", "", "", "a System V shared memory segment")
+	n("mqueue", "", "", "a POSIX message queue")
+	n("keyring", "", "", "a key in this user's keyring")
 	return all
 }
 

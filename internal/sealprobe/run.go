@@ -63,21 +63,27 @@ func Run(ctx context.Context, lab *netns.Lab, o Options) (*Report, error) {
 	os.Setenv(secretVariable, r.things.secret)
 	defer os.Unsetenv(secretVariable)
 	r.report.Seal = Off
+	sealedPages, unsealedPages := r.sealedPages, r.unsealedPages
+	if o.NativesOnly {
+		sealedPages, unsealedPages = nothing, nothing
+	}
 	// Sealed first: what the control has begun, the kernel may end seconds
 	// later, as when it leaves a multicast group.
 	if o.Seal != Off {
 		r.progress("trying to get out, sealed")
-		if err := r.phase(ctx, sealed, r.sealedPages, r.sealedNatives); err != nil {
+		if err := r.phase(ctx, sealed, sealedPages, r.sealedNatives); err != nil {
 			return nil, err
 		}
 	}
 	r.progress("the control: the same without a seal")
-	if err := r.phase(ctx, control, r.unsealedPages, r.unsealedNatives); err != nil {
+	if err := r.phase(ctx, control, unsealedPages, r.unsealedNatives); err != nil {
 		return nil, err
 	}
 	r.finish(start)
 	return r.report, nil
 }
+
+func nothing(context.Context) error { return nil }
 
 func (r *run) progress(s string) {
 	if r.o.Progress != nil {

@@ -26,6 +26,9 @@ type Options struct {
 	// Seal is the level to probe, in the words of bellglass.Options.Seal; if
 	// empty, what would be used here. [Off] runs the control only.
 	Seal string
+	// NativesOnly leaves out the browser, for tests of what holds a program
+	// that obeys nothing.
+	NativesOnly bool
 	// Progress, if not nil, is told what is going on.
 	Progress func(string)
 }

@@ -22,7 +22,7 @@ func Native([]string, io.Reader, io.Writer) int { return 1 }
 // things are the sentinels that are no network; there are none here.
 type things struct {
 	secret   string
-	pid, shm int
+	pid, ipc int
 }
 
 func setUp([]probe, *ledger) (*things, error) { return nil, errors.ErrUnsupported }

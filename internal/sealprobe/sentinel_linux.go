@@ -23,7 +23,7 @@ import (
 type things struct {
 	plan   []probe
 	secret string
-	shm    int // key of the segment, 0 if there is none
+	ipc    int // the key, or part of the name, of shared memory, queue and key
 	pid    int // of the victim
 
 	mu     sync.Mutex
@@ -96,7 +96,7 @@ func setUp(plan []probe, led *ledger) (*things, error) {
 		}
 	}
 	t.vsock()
-	t.sharedMemory()
+	t.shared()
 	if err := t.victim(); err != nil {
 		t.Close()
 		return nil, err
@@ -159,21 +159,32 @@ func (t *things) vsock() {
 	}()
 }
 
-// sharedMemory makes a segment that holds the secret.
-func (t *things) sharedMemory() {
-	key := 0x62670000 | os.Getpid()&0xffff
-	id, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-	if err != nil {
-		return
+// shared makes a memory segment, a message queue and a key that hold the
+// secret; what this kernel does not have is not observable.
+func (t *things) shared() {
+	t.ipc = 0x62670000 | os.Getpid()&0xffff
+	if id, err := unix.SysvShmGet(t.ipc, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600); err == nil {
+		t.close = append(t.close, func() { unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+		if b, err := unix.SysvShmAttach(id, 0, 0); err == nil {
+			copy(b, t.secret)
+			unix.SysvShmDetach(b)
+		}
 	}
-	t.close = append(t.close, func() { unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-	b, err := unix.SysvShmAttach(id, 0, 0)
-	if err != nil {
-		return
+	if fd, err := openQueue(t.ipc, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR); err == nil {
+		defer unix.Close(fd)
+		t.close = append(t.close, func() { removeQueue(t.ipc) })
+		// Once for each phase: who reads a message takes it away.
+		for range 2 {
+			sendQueue(fd, []byte(t.secret))
+		}
 	}
-	copy(b, t.secret)
-	unix.SysvShmDetach(b)
-	t.shm = key
+	// A key of the user's own keyring ends with this user's last process, or
+	// when it is unlinked.
+	if id, err := unix.AddKey("user", keyName(t.ipc), []byte(t.secret), unix.KEY_SPEC_USER_KEYRING); err == nil {
+		t.close = append(t.close, func() {
+			unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0)
+		})
+	}
 }
 
 // victim starts a process that says when it gets a signal, and watches whether
