@@ -69,6 +69,10 @@ func (r reach) options(e *env) bellglass.Options {
 // open makes a browser of so many pages at once; a mistake in the options is
 // one of usage.
 func (r reach) open(e *env, pages int) (*bellglass.Browser, error) {
+	if r.Timeout <= 0 {
+		fmt.Fprintln(e.stderr, "bellglass: --timeout must be more than nothing, such as 25s")
+		return nil, exitCode(exitUsage)
+	}
 	o := r.options(e)
 	o.MaxPages = pages
 	b, err := bellglass.New(o)
@@ -101,6 +105,15 @@ func (p page) request(whole bool) bellglass.Request {
 	}
 }
 
+// onBehalf checks the tenant's name.
+func onBehalf(e *env, tenant string) error {
+	if strings.TrimSpace(tenant) == "" {
+		fmt.Fprintln(e.stderr, "bellglass: --tenant must not be empty; leave it out for \"local\"")
+		return exitCode(exitUsage)
+	}
+	return nil
+}
+
 // newRun names one connection or call.
 func newRun() string { return rand.Text() }
 
@@ -110,6 +123,9 @@ type browseCmd struct {
 }
 
 func (c *browseCmd) Run(e *env) error {
+	if err := onBehalf(e, c.Tenant); err != nil {
+		return err
+	}
 	b, err := c.open(e, 1)
 	if err != nil {
 		return err
@@ -136,6 +152,9 @@ var (
 )
 
 func (c *linksCmd) Run(e *env) error {
+	if err := onBehalf(e, c.Tenant); err != nil {
+		return err
+	}
 	b, err := c.open(e, 1)
 	if err != nil {
 		return err

@@ -148,10 +148,10 @@ func runs(pid int) bool {
 }
 
 func TestInterruptLeavesNothing(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			addr := site(t)
-			cmd, tmp := start(t, "browse", "--unsafe-allow", addr, "http://"+addr+"/hang")
+			cmd, tmp := start(t, "browse", "--seal", "proxy-only", "--unsafe-allow", addr, "http://"+addr+"/hang")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := cmd.Start(); err != nil {
@@ -170,6 +170,29 @@ func TestInterruptLeavesNothing(t *testing.T) {
 				t.Error("a browser is left behind")
 			}
 		})
+	}
+}
+
+// TestBrokenPipeLeavesNothing: who reads the output goes away.
+func TestBrokenPipeLeavesNothing(t *testing.T) {
+	addr := site(t)
+	cmd, tmp := start(t, "browse", "--seal", "proxy-only", "--unsafe-allow", addr, "http://"+addr+"/tiny")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitError {
+		t.Errorf("exit code %d (-1 is a signal)", code)
+	}
+	if left := profiles(tmp); len(left) > 0 {
+		t.Error("profiles left behind:", left)
 	}
 }
 

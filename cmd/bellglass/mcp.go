@@ -26,6 +26,9 @@ Tools: browse_page (a page as Markdown) and list_links. Both only read.`
 }
 
 func (c *mcpCmd) Run(e *env) error {
+	if err := onBehalf(e, c.Tenant); err != nil {
+		return err
+	}
 	b, err := c.open(e, 0)
 	if err != nil {
 		return err
