@@ -14,6 +14,11 @@
 //		URL:       "https://example.com/",
 //	})
 //
+// On Linux the browser runs in a jail, for which the program that uses this
+// package is executed once more, in namespaces of its own and with an empty
+// environment, and taken over before main: nothing has to be called for it.
+// [Browser.Seal] tells how well the browser is held; see [Options].Seal.
+//
 // No page, browser or network failure is a Go error: each is a [Result] whose
 // Status says what to do next and whose Reason says why.
 package bellglass

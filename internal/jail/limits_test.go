@@ -279,3 +279,51 @@ func TestLimitsFindTheDelegatedGroup(t *testing.T) {
 		}
 	}
 }
+
+// refusedRole forbids further user namespaces to the one that it is in, and
+// tells how the levels fare.
+func refusedRole() {
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		fmt.Println("cannot forbid:", err)
+		return
+	}
+	err := Try(contextOf(), Kernel)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		fmt.Printf("kernel: %v; fix: %s\n", e, e.Fix)
+	} else {
+		fmt.Println("kernel:", err)
+	}
+	fmt.Println("landlock:", Try(contextOf(), Landlock))
+}
+
+// TestKernelRefusedForReal: NNS-007, in a user namespace that allows no other.
+// The error names the call, the errno, the sysctl and the fix, and the level
+// below can still be had.
+func TestKernelRefusedForReal(t *testing.T) {
+	need(t, Kernel)
+	need(t, Landlock)
+	id := os.Getuid()
+	if id == 0 {
+		id = 65534
+	}
+	cmd := exec.Command(Self)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", roleEnv + "=refused"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}},
+		Credential:  &syscall.Credential{NoSetGroups: true},
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"kernel: jail: seal kernel is not available: clone(CLONE_NEWUSER", "(errno 28)", "in the way: sysctl user.max_user_namespaces=0",
+		"fix: sudo sysctl -w user.max_user_namespaces=", "landlock: <nil>",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+}

@@ -21,7 +21,7 @@ import (
 // starts one.
 const roleEnv = "BELLGLASS_JAIL_ROLE"
 
-var roles = map[string]func(){"probe": probe, "hog": hog, "owner": own}
+var roles = map[string]func(){"probe": probe, "hog": hog, "owner": own, "refused": refusedRole}
 
 func TestMain(m *testing.M) {
 	if role := roles[os.Getenv(roleEnv)]; role != nil {
