@@ -96,6 +96,10 @@ A key whose value says nothing (zero, empty, false) is left out. The structured 
 
 - hidden_chars, hidden_blocks: text left out because nobody could see it
 - blocked_requests: what the page asked for and may not reach, by host; images, media and fonts that reading drops are not counted
-- rendered: the page's scripts ran in a browser
+- rendered: the page's scripts ran in a browser; false for text files, and where a page that showed nothing was read again without scripts
+- truncated without next_offset: the rest cannot be had, because the response broke off or the page is too large
+- content_type: in quotes if it is none of the usual ones; it is the site's word
+- retry_after_ms: when to try again, if status is busy
+- links stand one a line, `+"`- \"text\" -> URL`"+`, and at most 12,000 characters of them a call
 
 `

@@ -236,7 +236,8 @@ const (
 )
 
 // contentKind says how a response of this type is read: rendered, as text, or
-// not at all.
+// not at all. Chromium shows only some of the text types; the others, such as
+// text/csv, it takes for downloads before this is asked.
 func contentKind(t string) contentType {
 	t, _, _ = mime.ParseMediaType(t) // an unparsable one is empty: sniffed by the browser
 	switch {
