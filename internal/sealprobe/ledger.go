@@ -1,10 +1,12 @@
 package sealprobe
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bellglass/bellglass/internal/netns"
@@ -52,10 +54,21 @@ func seenOf(p netns.Packet) Seen {
 	if len(p.Data) > 0 {
 		s.Bytes = hex.EncodeToString(p.Data[:min(len(p.Data), shownBytes)])
 		if p.Proto == "tcp" || p.Proto == "udp" {
-			s.What = wire.Describe(p.Data)
+			s.What = describe(p.Data)
 		}
 	}
 	return s
+}
+
+// describe names what bytes look like, and quotes plain text.
+func describe(b []byte) string {
+	what := wire.Describe(b)
+	text := string(bytes.TrimSpace(b))
+	odd := func(r rune) bool { return r < ' ' || r > '~' }
+	if !strings.HasPrefix(what, strconv.Itoa(len(b))+" bytes") || text == "" || strings.ContainsFunc(text, odd) {
+		return what
+	}
+	return strconv.Quote(text[:min(len(text), shownBytes)])
 }
 
 // packets sorts what was sent during a phase. expected says what the service

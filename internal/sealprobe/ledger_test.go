@@ -90,6 +90,19 @@ func TestPacketsAreSortedByWhatTheyTouch(t *testing.T) {
 	}
 }
 
+func TestPlainTextIsQuoted(t *testing.T) {
+	for in, want := range map[string]string{
+		"from inside\n":          `"from inside"`,
+		"GET / HTTP/1.1\r\n\r\n": "HTTP GET /",
+		"\x00\x01":               "2 bytes: 0001",
+		"\x1b[31mred":            "8 bytes: 1b5b33316d726564",
+	} {
+		if got := describe([]byte(in)); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestTheVerdictIsWhatTheSentinelsSaw(t *testing.T) {
 	saw := []Seen{{Where: "tcp 10.0.0.1:1"}}
 	for _, k := range []struct {
