@@ -35,7 +35,8 @@ type nativeAnswer struct {
 }
 
 // nativeTasks are the native probes of a phase.
-func nativeTasks(all []probe, ph phase, pid, ipc int) []nativeTask {
+// proxyPort is the one at which the program may reach a proxy.
+func nativeTasks(all []probe, ph phase, pid, ipc int, proxyPort uint16) []nativeTask {
 	var tasks []nativeTask
 	for n, p := range all {
 		if p.from != "native" {
@@ -50,6 +51,8 @@ func nativeTasks(all []probe, ph phase, pid, ipc int) []nativeTask {
 				host += "%eth0"
 			}
 			task.Addr = net.JoinHostPort(host, strconv.Itoa(int(t.port(80))))
+		case "proxy-port":
+			task.How, task.Addr = "tcp", net.JoinHostPort(t.host(), strconv.Itoa(int(proxyPort)))
 		case "ping", "icmp", "raw-ip", "frame":
 			task.Addr = t.host()
 		case "dns":

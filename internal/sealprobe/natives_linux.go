@@ -19,12 +19,15 @@ import (
 // nativesTimeout bounds the program with the native probes.
 const nativesTimeout = 10 * time.Second
 
+// anyPort stands for the proxy's where there is no jail.
+const anyPort = 8080
+
 // nativeEnv is the environment of the program, sealed: a browser's.
 var nativeEnv = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC"}
 
 // arguments are those of the program with the native probes.
-func (r *run) arguments(ph phase) []string {
-	b := must(json.Marshal(nativeTasks(r.plan, ph, r.things.pid, r.things.ipc)))
+func (r *run) arguments(ph phase, proxyPort uint16) []string {
+	b := must(json.Marshal(nativeTasks(r.plan, ph, r.things.pid, r.things.ipc, proxyPort)))
 	return []string{NativeCommand, string(b)}
 }
 
@@ -54,7 +57,7 @@ func (r *run) take(ph phase, out []byte, layer string) error {
 // unsealedNatives runs them beside the service, with its environment and with
 // the right to send packets by hand.
 func (r *run) unsealedNatives(context.Context) error {
-	f, err := r.lab.Start(r.arguments(control), append(nativeEnv, secretVariable+"="+r.things.secret))
+	f, err := r.lab.Start(r.arguments(control, anyPort), append(nativeEnv, secretVariable+"="+r.things.secret))
 	if err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (r *run) sealedNatives(ctx context.Context) error {
 	var out, said bytes.Buffer
 	j, err := jail.Start(ctx, jail.Spec{
 		Level: level, Path: ownBinary, Env: nativeEnv, Home: home, Listeners: 1,
-		Args:   func(string, []netip.AddrPort) []string { return r.arguments(sealed) },
+		Args:   func(_ string, ln []netip.AddrPort) []string { return r.arguments(sealed, ln[0].Port()) },
 		Stdout: &out, Stderr: &said,
 	})
 	if err != nil {
@@ -126,7 +129,7 @@ func (r *run) level(ctx context.Context) (jail.Level, error) {
 // unjailedNatives runs them as a browser that only its switches hold: with a
 // browser's environment, and the rights of this user.
 func (r *run) unjailedNatives(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, ownBinary, r.arguments(sealed)...)
+	cmd := exec.CommandContext(ctx, ownBinary, r.arguments(sealed, anyPort)...)
 	cmd.Env = nativeEnv
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.Output()

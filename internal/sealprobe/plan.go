@@ -179,6 +179,7 @@ func nativeProbes() []probe {
 		n("udp", p, "", "")
 	}
 	n("udp", group4, "", "")
+	n("proxy-port", public4, "", "tcp → a public address, at the proxy's port")
 	// Ways to connect that rules on connect and on TCP may overlook.
 	for _, p := range []place{loopback4, metadata4} {
 		n("fastopen", p, "", "")
