@@ -19,7 +19,8 @@ const (
 	// nothing but the proxy's listeners, its file system no folder of yours.
 	SealKernel SealLevel = "kernel"
 	// SealLandlock: the browser shares the machine's network, but the kernel
-	// lets it open TCP connections to the proxy's listeners only, and files
+	// lets it open TCP connections to the ports of the proxy's listeners only
+	// (at any address: its rules know ports alone), and files
 	// only where it must.
 	SealLandlock SealLevel = "landlock"
 	// SealProxyOnly: the browser is told to use nothing but the proxy, and

@@ -53,7 +53,8 @@ const (
 	Kernel Level = "kernel"
 	// Landlock: rules on files and TCP, and a filter of system calls. The
 	// program shares the network with its caller, but may open TCP
-	// connections to the listeners' ports only, and no other sockets.
+	// connections to the listeners' ports only (at any address: Landlock's
+	// rules know no addresses), and no other sockets.
 	Landlock Level = "landlock"
 	// ProxyOnly is no jail: the program is asked nicely. [Start] refuses it; the
 	// word is here because it is the third of the three levels.
