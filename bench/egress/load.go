@@ -149,37 +149,40 @@ func (w *way) rate(clients, each int) (float64, error) {
 	return float64(clients*each) / took.Seconds(), err
 }
 
-// bulk returns how many bytes a second come through some tunnels at once.
-func (w *way) bulk(tunnels int, total int64) (float64, error) {
+// bulk has some bytes come through some tunnels at once, and returns how long
+// they took, and how many microseconds of processor time the process between.
+// The tunnels are open before that begins.
+func (w *way) bulk(tunnels int, total int64) (took time.Duration, micros float64, err error) {
 	each := total / int64(tunnels)
-	conns := make([]*net.TCPConn, tunnels)
-	for i := range conns {
+	conns := make(chan *net.TCPConn, tunnels)
+	for range tunnels {
 		c, err := w.tunnel()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer c.Close()
-		conns[i] = c
+		conns <- c
 	}
-	next := make(chan *net.TCPConn, tunnels)
-	for _, c := range conns {
-		next <- c
+	_, _, micros, err = w.cost(1, func(int) error {
+		took, err = together(tunnels, func() error { return receive(<-conns, each) })
+		return err
+	})
+	return took, micros, err
+}
+
+// receive asks the other end of a tunnel for some bytes.
+func receive(c net.Conn, size int64) error {
+	if _, err := fmt.Fprintf(c, "%d\n", size); err != nil {
+		return err
 	}
-	took, err := together(tunnels, func() error {
-		c := <-next
-		if _, err := fmt.Fprintf(c, "%d\n", each); err != nil {
+	buf := make([]byte, 256<<10)
+	for size > 0 {
+		n, err := c.Read(buf)
+		if size -= int64(n); err != nil {
 			return err
 		}
-		buf := make([]byte, 256<<10)
-		for left := each; left > 0; {
-			n, err := c.Read(buf)
-			if left -= int64(n); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return float64(each*int64(tunnels)) / took.Seconds(), err
+	}
+	return nil
 }
 
 // idle returns the bytes of resident memory that one tunnel takes over which
@@ -210,18 +213,19 @@ func (w *way) idle(tunnels int) (float64, error) {
 	return float64(after.Resident-before.Resident) / float64(tunnels), err
 }
 
-// allocations returns the number and the bytes of allocations that n uses of f
-// cost the process.
-func (w *way) allocations(n int, f func(int) error) (count, bytes float64, err error) {
+// cost returns what n uses of f cost the process: allocations, their bytes, and
+// microseconds of processor time, each for one use.
+func (w *way) cost(n int, f func(int) error) (count, bytes, micros float64, err error) {
 	before, err := w.process.usage()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	if err := f(n); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	after, err := w.process.usage()
-	return float64(after.Mallocs-before.Mallocs) / float64(n), float64(after.Bytes-before.Bytes) / float64(n), err
+	per := 1 / float64(n)
+	return float64(after.Mallocs-before.Mallocs) * per, float64(after.Bytes-before.Bytes) * per, float64(after.CPU-before.CPU) / 1e3 * per, err
 }
 
 // gets sends n plain http requests over one connection.

@@ -25,8 +25,9 @@ var (
 	rounds  = flag.Int("rounds", 9, "rounds")
 	setUps  = flag.Int("setups", 500, "tunnels opened one after the other, in one round")
 	clients = flag.Int("clients", 8, "clients that open tunnels at once")
-	mib     = flag.Int64("mib", 256, "MiB that come through one tunnel, or through 64")
+	mib     = flag.Int64("mib", 512, "MiB that come through one tunnel, or through 64")
 	idlers  = flag.Int("idle", 1000, "idle tunnels")
+	only    = flag.String("only", "", "measure only this: set-up, rate, idle, cost, bulk 1 or bulk 64")
 )
 
 func main() {
@@ -111,7 +112,7 @@ func run(out io.Writer) error {
 		return err
 	}
 	defer origin.close()
-	ways := map[string]*way{"direct": {name: "direct", addr: origin.addr}}
+	ways := map[string]*way{"direct": {name: "direct", addr: origin.addr, process: origin}}
 	for _, role := range []string{"relay", "smokescreen", "bellglass"} {
 		p, err := start(role, origin.addr)
 		if err != nil {
@@ -123,6 +124,9 @@ func run(out io.Writer) error {
 	found := map[string]samples{}
 	for round := range *rounds {
 		for _, m := range measures() {
+			if *only != "" && *only != m.name {
+				continue
+			}
 			turn := make([]*way, len(m.ways))
 			for i := range m.ways { // another one begins in each round
 				turn[i] = ways[m.ways[(i+round)%len(m.ways)]]
@@ -165,22 +169,51 @@ func measures() []measure {
 			b, err := w.idle(*idlers)
 			return map[string]float64{"idle": b / 1024}, err
 		})},
-		{"allocations", proxies, each(func(w *way) (map[string]float64, error) {
-			n, b, err := w.allocations(*setUps, w.setUps)
+		{"cost", proxies, each(func(w *way) (map[string]float64, error) {
+			n, b, t, err := w.cost(*setUps, w.setUps)
 			if err != nil {
 				return nil, err
 			}
-			hn, hb, err := w.allocations(*setUps, w.gets)
-			return map[string]float64{"tunnel allocs": n, "tunnel bytes": b, "http allocs": hn, "http bytes": hb}, err
+			hn, hb, ht, err := w.cost(*setUps, w.gets)
+			return map[string]float64{"tunnel allocs": n, "tunnel bytes": b, "tunnel cpu": t, "http allocs": hn, "http bytes": hb, "http cpu": ht}, err
 		})},
 	}
 	for _, tunnels := range []int{1, 64} {
-		list = append(list, measure{"bulk", everybody, each(func(w *way) (map[string]float64, error) {
-			b, err := w.bulk(tunnels, *mib<<20)
-			return map[string]float64{fmt.Sprintf("bulk %d", tunnels): b / (1 << 20)}, err
-		})})
+		list = append(list, measure{fmt.Sprintf("bulk %d", tunnels), everybody, func(ways []*way) (map[string]map[string]float64, error) {
+			rates, costs, err := bulks(ways, tunnels, *mib)
+			return map[string]map[string]float64{fmt.Sprintf("bulk %d", tunnels): rates, fmt.Sprintf("bulk cpu %d", tunnels): costs}, err
+		}})
 	}
 	return list
+}
+
+// pieces is how often the ways take turns within one measure of bulk: what else
+// the machine does comes and goes in fractions of a second.
+const pieces = 8
+
+// bulks returns the MiB a second that come through some tunnels, by way, and
+// the milliseconds of processor time that the process between takes for a GiB.
+func bulks(ways []*way, tunnels int, mib int64) (rates, costs map[string]float64, err error) {
+	took, cpu := map[string]time.Duration{}, map[string]float64{}
+	for i := range pieces {
+		for j := range ways {
+			w := ways[(i+j)%len(ways)]
+			t, micros, err := w.bulk(tunnels, mib<<20/pieces)
+			if err != nil {
+				return nil, nil, err
+			}
+			took[w.name] += t
+			cpu[w.name] += micros
+		}
+	}
+	rates, costs = map[string]float64{}, map[string]float64{}
+	for name, t := range took {
+		rates[name] = float64(mib) / t.Seconds()
+		if name != "direct" {
+			costs[name] = cpu[name] / 1e3 * 1024 / float64(mib)
+		}
+	}
+	return rates, costs, nil
 }
 
 // each measures one way after the other.
@@ -230,6 +263,9 @@ func report(out io.Writer, found map[string]samples) error {
 	fmt.Fprintln(out, "|---|---|---|---|---|---|")
 	row := func(title, name, format, beside string) {
 		s := found[name]
+		if len(s) == 0 { // not measured
+			return
+		}
 		fmt.Fprintf(out, "| %s |", title)
 		for _, w := range []string{"direct", "relay", "smokescreen", "bellglass"} {
 			if len(s[w]) == 0 {
@@ -256,12 +292,19 @@ func report(out io.Writer, found map[string]samples) error {
 	row(fmt.Sprintf("tunnels per second, %d clients", *clients), "rate", "%.0f", times("rate", "smokescreen"))
 	row("bulk, 1 tunnel, MiB/s", "bulk 1", "%.0f", times("bulk 1", "relay")+", "+times("bulk 1", "smokescreen"))
 	row("bulk, 64 tunnels, MiB/s", "bulk 64", "%.0f", times("bulk 64", "relay")+", "+times("bulk 64", "smokescreen"))
+	row("processor time per GiB, 1 tunnel, ms", "bulk cpu 1", "%.0f", times("bulk cpu 1", "relay")+", "+times("bulk cpu 1", "smokescreen"))
+	row("processor time per GiB, 64 tunnels, ms", "bulk cpu 64", "%.0f", times("bulk cpu 64", "relay")+", "+times("bulk cpu 64", "smokescreen"))
+	row("processor time per tunnel, µs", "tunnel cpu", "%.0f", times("tunnel cpu", "smokescreen"))
+	row("processor time per plain http request, µs", "http cpu", "%.0f", times("http cpu", "smokescreen"))
 	row("resident memory per idle tunnel, KiB", "idle", "%.1f", times("idle", "smokescreen"))
 	row("allocations per tunnel", "tunnel allocs", "%.0f", times("tunnel allocs", "smokescreen"))
 	row("allocated per tunnel, bytes", "tunnel bytes", "%.0f", times("tunnel bytes", "smokescreen"))
 	row("allocations per plain http request", "http allocs", "%.0f", times("http allocs", "smokescreen"))
 	row("allocated per plain http request, bytes", "http bytes", "%.0f", times("http bytes", "smokescreen"))
 	fmt.Fprintln(out)
+	if *only != "" {
+		return nil
+	}
 	return targets(out, found)
 }
 

@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stripe/smokescreen/pkg/smokescreen"
@@ -40,6 +41,7 @@ type usage struct {
 	Resident int64  // bytes, after a collection
 	Mallocs  uint64 // so far
 	Bytes    uint64 // allocated so far
+	CPU      int64  // processor time so far, nanoseconds
 }
 
 func play(role, origin string) error {
@@ -53,15 +55,28 @@ func play(role, origin string) error {
 	}
 	fmt.Println(addr)
 	out := json.NewEncoder(os.Stdout)
+	asked := int64(0) // processor time of questions
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		cpu := processorTime() // before what the question itself costs
 		debug.FreeOSMemory()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		if err := out.Encode(usage{resident(), m.Mallocs, m.TotalAlloc}); err != nil {
+		u := usage{Resident: resident(), Mallocs: m.Mallocs, Bytes: m.TotalAlloc, CPU: cpu - asked}
+		asked += processorTime() - cpu
+		if err := out.Encode(u); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// processorTime returns the nanoseconds that this process has run so far.
+func processorTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // resident returns the resident memory of this process, as the kernel counts
