@@ -65,7 +65,7 @@ func pageURL(ph phase, secure bool) string {
 
 // controlTimeout bounds the pages of the control; they take five seconds on a
 // machine that has nothing else to do.
-const controlTimeout = 40 * time.Second
+const controlTimeout = time.Minute
 
 // unsealedPages opens all pages in a browser without switches, proxy and jail.
 func (r *run) unsealedPages(ctx context.Context) error {

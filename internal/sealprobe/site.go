@@ -47,14 +47,22 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// A page goes on for so long after it has made its last attempt, in real time:
+// A page goes on for holdAfter when it has made its last attempt, in real time:
 // what a browser does late (ICE checks, a second look-up, QUIC beside TCP)
-// takes up to three seconds (measured). A machine under load gets more time to
-// make the attempts.
+// takes up to three seconds (measured). A page that took longer to make its
+// attempts than holdUsual is on a machine under load, and gets more time in
+// proportion, up to slowest times as much.
 const (
+	holdUsual = 2 * time.Second
 	holdAfter = 3 * time.Second
-	holdMost  = 30 * time.Second
+	holdMost  = 30 * time.Second // for the attempts
+	slowest   = 5
 )
+
+// after is how long a page goes on that took so long to make its attempts.
+func after(took time.Duration) time.Duration {
+	return min(max(holdAfter, time.Duration(float64(holdAfter)*took.Seconds()/holdUsual.Seconds())), slowest*holdAfter)
+}
 
 // site is the far side of the lab: the pages, and whatever else answers.
 type site struct {
@@ -335,10 +343,10 @@ func (s *site) hold(w http.ResponseWriter, r *http.Request, page string) {
 	w.Header().Set("Content-Type", "text/javascript")
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	end, extended := time.Now().Add(holdMost), false
-	for time.Now().Before(end) {
+	start, extended := time.Now(), false
+	for end := start.Add(holdMost); time.Now().Before(end); {
 		if !extended && s.marked(s.made, page) {
-			end, extended = time.Now().Add(holdAfter), true
+			end, extended = time.Now().Add(after(time.Since(start))), true
 		}
 		fmt.Fprint(w, ";")
 		http.NewResponseController(w).Flush()

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/bellglass/bellglass/policy"
 )
@@ -63,6 +64,16 @@ func TestPublicTargetsArePublic(t *testing.T) {
 					t.Fatalf("%v is %s", a, policy.Classify(a))
 				}
 			}
+		}
+	}
+}
+
+func TestSlowMachinesGetMoreTime(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: 3 * time.Second, 1500 * time.Millisecond: 3 * time.Second, 4 * time.Second: 6 * time.Second, time.Minute: 15 * time.Second,
+	} {
+		if got := after(took); got != want {
+			t.Errorf("after %v: %v, want %v", took, got, want)
 		}
 	}
 }
