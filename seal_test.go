@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/testweb"
 	"github.com/bellglass/bellglass/internal/testweb/netlab"
+	"github.com/bellglass/bellglass/policy"
 )
 
 // dials is a script that tries what a browser without any switch leaves open.
@@ -277,5 +279,70 @@ func TestSealThatCannotBeHad(t *testing.T) {
 	defer b.Close()
 	if level, _, err := b.Seal(context.Background()); level != bellglass.SealProxyOnly || err != nil {
 		t.Errorf("with a window: %s, %v", level, err)
+	}
+}
+
+// TestAPageDoesNotReachTheDebuggingPort: CDP-002. The port transport is forced
+// beside the pipe, at the level that shares this machine's loopback. A program
+// outside reaches it, which is the control; a page does not, neither by address
+// nor by a name that leads there.
+func TestAPageDoesNotReachTheDebuggingPort(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_, number, _ := net.SplitHostPort(addr)
+	ln.Close()
+	web.Handle("cdp.test", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<p id=p>trying<script>
+			Promise.all(['127.0.0.1', 'localhost', 'rebind.test'].map(h => fetch('http://'+h+':%s/json/version', {mode: 'no-cors'})
+				.catch(() => 0))).then(() => p.textContent = 'tried')</script>`, number)
+	}))
+	web.Script("rebind.test", testweb.Addrs("127.0.0.1"))
+	b := newBrowser(t, func(o *bellglass.Options) {
+		o.Seal = bellglass.SealProxyOnly
+		o.Mode, o.Allow, o.Resources = policy.ModeAllowlist, []string{"cdp.test"}, []string{"rebind.test:" + number}
+		o.UnsafeBrowserFlags = append(o.UnsafeBrowserFlags, "--remote-debugging-port="+number)
+	})
+	res := browse(t, b, "http://cdp.test/")
+	refused := map[string]bool{}
+	for _, x := range res.Blocked {
+		refused[x.Host] = true
+	}
+	if !strings.Contains(res.Text, "tried") || !refused["127.0.0.1"] || !refused["localhost"] || !refused["rebind.test"] {
+		t.Errorf("%s %s: %q, refused %v", res.Status, res.Reason, res.Text, res.Blocked)
+	}
+	r, err := http.Get("http://" + addr + "/json/version")
+	if err != nil {
+		t.Fatal("the control does not reach the port either:", err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Errorf("the control got %s", r.Status)
+	}
+}
+
+// TestStorageIsBoundedAndThrownAway: RES-013. A page fills what storage it is
+// given; the browser goes on, and the next page finds none of it. That nothing of it is
+// on disk, TestTheJailLeavesNothing shows.
+func TestStorageIsBoundedAndThrownAway(t *testing.T) {
+	web.Handle("store.test", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<p id=p>filling<script>
+			let before = localStorage.length, kept = 0, why = 'no end'
+			try { for (let i = 0; i < 64; i++) { localStorage.setItem('k'+i, 'x'.repeat(1 << 20)); kept++ } } catch (e) { why = e.name }
+			p.textContent = 'found '+before+', local storage ended with '+why+' after '+kept
+			caches.open('c').then(c => { for (let i = 0; i < 8; i++) c.put('/'+i, new Response(new Uint8Array(1 << 20))) })
+			const r = indexedDB.open('d')
+			r.onupgradeneeded = () => r.result.createObjectStore('s').put(new Uint8Array(8 << 20), 1)</script>`)
+	}))
+	b := newBrowser(t, func(o *bellglass.Options) { o.MaxPages = 1 })
+	for range 2 {
+		res := browse(t, b, "https://store.test/")
+		if res.Status != bellglass.StatusOK || !strings.Contains(res.Text, "found 0, local storage ended with QuotaExceededError after ") {
+			t.Errorf("%s %s (%v): %q", res.Status, res.Reason, res.Err, res.Text)
+		}
 	}
 }

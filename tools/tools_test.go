@@ -248,3 +248,28 @@ func FuzzFence(f *testing.F) {
 		}
 	})
 }
+
+// TestNoArgumentReachesTheBrowser: CDP-005. What an operator decides, how the
+// browser is started and where it goes out, is no argument of a tool.
+func TestNoArgumentReachesTheBrowser(t *testing.T) {
+	for _, name := range []string{"proxy", "proxy_config", "proxyServer", "args", "chrome_args", "flags", "executable_path", "browser",
+		"user_data_dir", "profile", "cdp_url", "endpoint", "seal", "allow", "unsafe_allow", "tenant", "run"} {
+		for _, tool := range Read(&fake{}) {
+			var schema struct {
+				Properties           map[string]any
+				AdditionalProperties *bool
+			}
+			if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := schema.Properties[name]; ok || schema.AdditionalProperties == nil || *schema.AdditionalProperties {
+				t.Errorf("%s takes %s", tool.Name, name)
+			}
+			f := &fake{}
+			r := call(t, f, tool.Name, `{"url":"https://shop.example/","`+name+`":"http://evil.example:8080"}`)
+			if !r.IsError || !strings.Contains(r.Text, "reason: invalid_argument") || f.got.URL != "" {
+				t.Errorf("%s with %s: %s", tool.Name, name, r.Text)
+			}
+		}
+	}
+}
