@@ -337,8 +337,9 @@ func (s *site) marked(m map[string]bool, page string) bool {
 	return m[page]
 }
 
-// hold keeps a page's parser waiting while its attempts take their course. It
-// answers byte after byte, so that nobody takes it for silent.
+// hold is a deferred script of the page: it keeps the document from being ready
+// while the attempts take their course. It answers byte after byte, so that
+// nobody takes it for silent.
 func (s *site) hold(w http.ResponseWriter, r *http.Request, page string) {
 	w.Header().Set("Content-Type", "text/javascript")
 	tick := time.NewTicker(50 * time.Millisecond)
