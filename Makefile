@@ -46,6 +46,12 @@ bench: setup
 bench-egress:
 	cd bench/egress && go vet ./... && go run . $(BENCH_EGRESS)
 
+# How well the main part of pages is found, beside other extractors, on the
+# corpora in BELLGLASS_CORPORA; see docs/performance.md.
+.PHONY: bench-extract
+bench-extract: setup
+	cd bench/extract && go run . $(BENCH_EXTRACT_FLAGS)
+
 FUZZTIME ?= 5m
 fuzz:
 	@for p in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \

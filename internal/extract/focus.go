@@ -1,13 +1,26 @@
 package extract
 
-// The main part of a page is found from what is on it and where it stands, not
-// from the names that its author gave to boxes. The rules and their numbers
-// were settled on 350 pages of seven kinds and 93 articles; each rule that is
-// here raised the mean over all of them.
+import (
+	"cmp"
+	"slices"
+)
 
-// smallPage is the number of visible characters up to which a page is not
-// worth taking apart.
-const smallPage = 1500
+// The main part of a page is found from what is on it and where it stands, not
+// from the names that its author gave to boxes: each unit of text gets an
+// estimate of how likely it belongs to the main text (see features and model),
+// and those are taken that together promise to be closest to it.
+
+const (
+	// smallPage is the number of visible characters up to which a page is not
+	// worth taking apart.
+	smallPage = 500
+	// hugePage is the number of units from which on the rules alone must do.
+	hugePage = 20_000
+	// leastText is the number of characters that a main part must have.
+	leastText = 100
+	// unsure is the promise below which a choice is no better than the rules.
+	unsure = 0.25
+)
 
 // selection says what of a page is rendered: what is below top, without skip.
 type selection struct {
@@ -17,250 +30,165 @@ type selection struct {
 
 // focus chooses the main part of the page. It never chooses nothing.
 func (d *Doc) focus() selection {
-	s := selection{top: d.region(), skip: map[*node]bool{}}
+	region := selection{top: d.region(), skip: map[*node]bool{}}
 	if d.root.size <= smallPage {
-		return s
+		return region
 	}
-	f := focus{outline: outlineOf(d), all: s.top, inMain: s.top != d.root}
-	f.top, f.skip = s.top, map[*node]bool{}
-	f.dropFurniture(f.all)
-	f.narrow(f.live())
-	f.trim(f.live())
-	f.dropLinkSections(f.top, f.live())
+	o := outlineOf(d)
+	v := judge(o, region.top, d.root)
+	in := v.kept
+	if len(o.units) <= hugePage {
+		f := features{outline: o, doc: d, rules: v}
+		likely := make([]float64, len(o.units))
+		f.each(func(i int, row []float32) { likely[i] = learned().estimate(row) })
+		if chosen, promise := o.choose(likely, f.words); promise >= unsure {
+			in = chosen
+		}
+	}
+	o.headings(in)
+	return o.selected(d, in, region)
+}
+
+// selected renders the units that are in, each once, and what stands between
+// them; all of the region if that would leave hardly anything.
+func (o *outline) selected(d *Doc, in []bool, region selection) selection {
+	f := focus{outline: o, all: d.root}
+	f.top, f.skip = d.root, map[*node]bool{}
+	kept := make([]int, len(in)+1) // before each unit
+	for i, u := range o.units {
+		kept[i+1] = kept[i]
+		if in[i] {
+			kept[i+1]++
+		} else {
+			f.skipUnit(u)
+		}
+	}
+	f.skipEmpty(d.root, kept)
 	f.dropRepeated()
-	f.keepHeading()
-	if left := f.live()[f.top]; left == nil || left.size < 250 {
-		return s
+	if left := f.live()[d.root]; left == nil || left.size < leastText {
+		return region
 	}
 	return f.selection
 }
 
-type focus struct {
-	*outline
-	selection
-	all    *node // the part that the page itself points out
-	inMain bool  // all is a main or article element
+// headings takes the heading of each section that the first text after it is
+// taken from, and leaves the others: a heading goes with what it is about. The
+// page's own is always taken.
+func (o *outline) headings(in []bool) {
+	next := false // the next text is taken
+	for i := len(o.units) - 1; i >= 0; i-- {
+		u := o.units[i]
+		switch {
+		case u == o.heading:
+			in[i] = true
+		case u.heading() > 0:
+			in[i] = in[i] || next
+		default:
+			next = in[i]
+		}
+	}
 }
 
-// dropFurniture leaves out what helps to get about on the site. Whatever holds
-// more than half of the text is no furniture.
-func (f *focus) dropFurniture(n *node) {
+// skipEmpty leaves out the blocks from which no unit is kept, with their
+// pictures and rules; one without any text stays between units that do.
+func (f *focus) skipEmpty(n *node, kept []int) {
 	for _, k := range n.kids {
 		s := f.sums[k]
-		if s == nil || s.size == 0 {
-			continue
-		}
-		if s.size*2 <= f.sums[f.all].size && f.furniture(k, s) {
+		switch {
+		case s == nil:
+		case s.first == s.end && s.first > 0 && s.end < len(f.units) && kept[s.end+1]-kept[s.first-1] == 2:
+		case kept[s.end] == kept[s.first]:
 			f.skip[k] = true
-			continue
+		default:
+			f.skipEmpty(k, kept)
 		}
-		f.dropFurniture(k)
 	}
 }
 
-func (f *focus) furniture(n *node, s *sums) bool {
-	role := n.attr("role")
-	switch {
-	case n.is("nav", "footer", "aside", "dialog"):
-		return true
-	case role == "navigation", role == "contentinfo", role == "complementary", role == "dialog", role == "alertdialog":
-		return true
-	case n.is("header"), role == "banner":
-		return !f.inMain && s.headings == 0
-	case n.is("form"), role == "search":
-		return s.running == 0
+// whole is a group of units that are taken or left together.
+type whole struct {
+	units  []int
+	words  int
+	likely float64 // the mean
+}
+
+// choose takes the units that promise the best harmony of precision and
+// recall, and returns that promise. Of those that are likely p, a share p belongs to the main text; with
+// hits the likely words taken, taken all of those, and expected the likely
+// words of the page, that is 2·hits/(taken+expected). Tables and code blocks
+// are taken as a whole.
+func (o *outline) choose(likely []float64, words []int) (in []bool, promise float64) {
+	groups := o.groups(likely, words)
+	slices.SortStableFunc(groups, func(a, b *whole) int { return cmp.Compare(b.likely, a.likely) })
+	expected, hits, taken := 0.0, 0.0, 0.0
+	for _, g := range groups {
+		expected += g.likely * float64(g.words)
 	}
-	return f.linkList(n, s)
-}
-
-// linkList reports that a block is a list of short links, and not the bulk of
-// what there is.
-func (f *focus) linkList(n *node, s *sums) bool {
-	return n.is("ul", "ol", "div", "section") && s.units >= 5 && s.links*20 > s.size*17 &&
-		s.size*4 < f.sums[f.all].size && s.size < 30*s.units
-}
-
-// live returns the sums over the tree without what is left out.
-func (f *focus) live() map[*node]*sums {
-	live := map[*node]*sums{}
-	for _, u := range f.units {
-		if f.skipped(u) {
-			continue
+	end := 0
+	for i, g := range groups {
+		hits += g.likely * float64(g.words)
+		taken += float64(g.words)
+		if f := 2 * hits / (taken + expected); f > promise {
+			promise, end = f, i+1
 		}
-		for n := u.box; n != nil; n = n.parent {
-			s := live[n]
-			if s == nil {
-				s = &sums{}
-				live[n] = s
+	}
+	in = make([]bool, len(likely))
+	for _, g := range groups[:end] {
+		for _, i := range g.units {
+			in[i] = true
+		}
+	}
+	return in, promise
+}
+
+func (o *outline) groups(likely []float64, words []int) []*whole {
+	var groups []*whole
+	of := map[*node]*whole{}
+	bound := map[*node]*node{}
+	for i, u := range o.units {
+		var g *whole
+		if b := u.bound(bound); b != nil {
+			g = of[b]
+			if g == nil {
+				g = &whole{}
+				of[b] = g
+				groups = append(groups, g)
 			}
-			s.size += u.size
-			s.links += u.links
-			if u.running() {
-				s.running += u.size
-			}
+		} else {
+			g = &whole{}
+			groups = append(groups, g)
 		}
+		w := words[i+1] - words[i]
+		g.units = append(g.units, i)
+		g.likely = (g.likely*float64(g.words) + likely[i]*float64(w)) / float64(g.words+w)
+		g.words += w
 	}
-	return live
+	return groups
 }
 
-// skipped reports that a unit, or something around it, is left out.
-func (f *focus) skipped(u *unit) bool {
-	if f.skip[u.kids[0]] {
-		return true
+// bound returns the data table or code block that u is part of, or nil. What
+// was found for a block is kept in known.
+func (u *unit) bound(known map[*node]*node) *node {
+	if !u.fixed {
+		return nil
 	}
 	for n := u.box; n != nil; n = n.parent {
-		if f.skip[n] {
-			return true
+		if n.is("pre") {
+			return n
 		}
-	}
-	return false
-}
-
-func (f *focus) skipUnit(u *unit) {
-	if len(u.kids) == len(u.box.kids) {
-		f.skip[u.box] = true
-	}
-	for _, k := range u.kids {
-		f.skip[k] = true
-	}
-}
-
-// narrow goes down to the block that holds most of the running text, when
-// running text is what the page is about.
-func (f *focus) narrow(live map[*node]*sums) {
-	all := live[f.all]
-	if all == nil || all.running < 800 || all.running*20 < all.size*7 {
-		return
-	}
-	for n := f.all; n != nil; {
-		f.top = n
-		n = nil
-		for _, k := range f.top.kids {
-			if s := live[k]; s != nil && s.running*10 >= all.running*7 && !k.is(whole...) {
-				n = k
+		if !n.is("table") {
+			continue
+		}
+		b, ok := known[n]
+		if !ok {
+			if t := tableOf(n); !t.nested && !t.layout() {
+				b = n
 			}
+			known[n] = b
+		}
+		if b != nil {
+			return b
 		}
 	}
-}
-
-// whole are the blocks that are not taken apart.
-var whole = []string{"table", "tbody", "tr", "td", "th", "ul", "ol", "dl", "blockquote", "pre"}
-
-// trim leaves out short lines before the heading, and what trails behind the
-// last running text of an article.
-func (f *focus) trim(live map[*node]*sums) {
-	first, last := -1, -1
-	for i, u := range f.units {
-		if u == f.heading {
-			first = i
-		}
-		if u.running() && inside(u.box, f.top) && !f.skipped(u) {
-			last = i
-		}
-	}
-	article := isArticle(live[f.top])
-	for i, u := range f.units {
-		if u.fixed || !inside(u.box, f.top) {
-			continue
-		}
-		if i < first && u.size < 30 || article && i > last+3 {
-			f.skipUnit(u)
-		}
-	}
-}
-
-// isArticle reports that what is left is for the most part text to read on.
-func isArticle(s *sums) bool { return s != nil && s.running > 1300 && s.running*20 > s.size*7 }
-
-// dropLinkSections leaves out those parts of an article that are mostly links
-// and hold no running text: further reading, tags, shares.
-func (f *focus) dropLinkSections(n *node, live map[*node]*sums) {
-	all := live[f.top]
-	if !isArticle(all) {
-		return
-	}
-	for _, k := range n.kids {
-		s := live[k]
-		if s == nil || f.skip[k] || k.is("table", "pre") {
-			continue
-		}
-		if s.size > 85 && s.size*3 < all.size && s.links*2 > s.size && s.running == 0 {
-			f.skip[k] = true
-			continue
-		}
-		f.dropLinkSections(k, live)
-	}
-}
-
-// dropRepeated keeps one of several units that say the same at length, as the
-// forms of a page for small and large screens do: the heading, else the one
-// that is no link, else the first.
-func (f *focus) dropRepeated() {
-	rank := func(u *unit) int {
-		switch {
-		case u.heading() > 0:
-			return 2
-		case u.links*2 < u.size:
-			return 1
-		}
-		return 0
-	}
-	same := map[string][]*unit{}
-	for _, u := range f.units {
-		if u.fixed || !inside(u.box, f.top) || f.skipped(u) {
-			continue
-		}
-		if key := u.key(); long(key) {
-			same[key] = append(same[key], u)
-		}
-	}
-	for _, us := range same {
-		if len(us) > maxRepeats {
-			continue
-		}
-		best := us[0]
-		for _, u := range us {
-			if rank(u) > rank(best) {
-				best = u
-			}
-		}
-		for _, u := range us {
-			if u != best {
-				f.skipUnit(u)
-			}
-		}
-	}
-}
-
-// maxRepeats is how often the same text may stand on a page for one of them to
-// be enough. More often, it belongs to each card of a listing.
-const maxRepeats = 3
-
-// keepHeading brings the page's heading back when the main part was narrowed
-// past it.
-func (f *focus) keepHeading() {
-	if f.heading == nil || !inside(f.heading.box, f.all) || inside(f.heading.box, f.top) {
-		return
-	}
-	// Render from the block around both, without anything else between.
-	around := f.top
-	for !inside(f.heading.box, around) {
-		around = around.parent
-	}
-	f.skipExcept(around)
-	f.top = around
-}
-
-// skipExcept leaves out of n what holds neither the top nor the heading.
-func (f *focus) skipExcept(n *node) {
-	for _, k := range n.kids {
-		switch {
-		case k == f.top || k == f.heading.box:
-		case inside(f.top, k) || inside(f.heading.box, k):
-			delete(f.skip, k)
-			f.skipExcept(k)
-		default:
-			f.skip[k] = true
-		}
-	}
+	return nil
 }

@@ -10,7 +10,8 @@ import (
 type outline struct {
 	units   []*unit
 	sums    map[*node]*sums
-	heading *unit // the page's own heading, if there is one
+	heading *unit           // the page's own heading, if there is one
+	title   map[string]bool // words of the document's title
 }
 
 // unit is a run of text without a block edge in it: a paragraph, a heading,
@@ -21,6 +22,31 @@ type unit struct {
 	size  int     // visible code points
 	links int     // those of size that are links
 	fixed bool    // in a table or in code, which are kept or left whole
+
+	line, folded string // what text and key return, once asked for
+}
+
+// text is the unit's text on one line, without marks; of a long one, the
+// beginning.
+func (u *unit) text() string {
+	if u.line == "" {
+		var b strings.Builder
+		for _, k := range u.kids {
+			b.WriteString(plainText(k))
+			b.WriteByte(' ')
+		}
+		u.line = strings.TrimSpace(b.String())
+	}
+	return u.line
+}
+
+// key is the text made comparable: what two units have in common that say the
+// same.
+func (u *unit) key() string {
+	if u.folded == "" {
+		u.folded = strings.TrimSpace(fold(u.text()).text)
+	}
+	return u.folded
 }
 
 // running reports that the unit is text to read on: long, and hardly linked.
@@ -28,18 +54,15 @@ func (u *unit) running() bool { return u.size >= 70 && u.links*3 < u.size }
 
 func (u *unit) heading() int { return headingLevel(u.box) }
 
-// text is the unit's text on one line, without marks.
-func (u *unit) text() string {
-	var b strings.Builder
-	for _, k := range u.kids {
-		b.WriteString(plainText(k))
-		b.WriteByte(' ')
-	}
-	return strings.TrimSpace(b.String())
-}
-
+// sums are what a block holds, and where its units are in the outline.
 type sums struct {
 	size, links, running, units, headings int
+
+	first, end int // its units
+	depth      int
+	within     uint32 // what it stands in, see places
+	same       int    // blocks of its name, with text, beside it and itself
+	around     *node  // the nearest block around it that holds more text
 }
 
 func headingLevel(n *node) int {
@@ -50,15 +73,21 @@ func headingLevel(n *node) int {
 }
 
 func outlineOf(d *Doc) *outline {
-	o := &outline{sums: map[*node]*sums{}}
+	o := &outline{sums: map[*node]*sums{}, title: wordSet(d.Title)}
 	o.collect(d.root, false, false)
-	o.heading = o.mainHeading(d.Title)
+	o.place(d.root, nil, 1)
+	o.heading = o.mainHeading()
 	return o
+}
+
+// opens reports that a node has units of its own.
+func (n *node) opens() bool {
+	return n.kind == blockNode || n.kind == frameNode || n.kind == inlineNode && n.hasBlock()
 }
 
 // collect gathers the units below n and returns their sums.
 func (o *outline) collect(n *node, linked, fixed bool) *sums {
-	s := &sums{}
+	s := &sums{first: len(o.units)}
 	o.sums[n] = s
 	linked = linked || n.is("a")
 	fixed = fixed || n.is("table", "pre")
@@ -77,7 +106,7 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 	}
 	for _, k := range n.kids {
 		switch {
-		case k.kind == blockNode, k.kind == frameNode, k.kind == inlineNode && k.hasBlock():
+		case k.opens():
 			end()
 			c := o.collect(k, linked, fixed)
 			s.size += c.size
@@ -92,10 +121,40 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 		}
 	}
 	end()
+	s.end = len(o.units)
 	if headingLevel(n) > 0 {
 		s.headings++
 	}
 	return s
+}
+
+// place fills in what a block's sums say about its surroundings.
+func (o *outline) place(n, parent *node, same int) {
+	s := o.sums[n]
+	s.same, s.around, s.within = same, n, placeOf(n)
+	if parent != nil {
+		p := o.sums[parent]
+		s.depth = p.depth + 1
+		s.within |= p.within
+		s.around = parent
+		if p.size == s.size && p.around != parent {
+			s.around = p.around
+		}
+	}
+	var count map[string]int
+	if len(n.kids) > 1 {
+		count = map[string]int{}
+		for _, k := range n.kids {
+			if o.sums[k] != nil && k.size > 0 {
+				count[k.tag]++
+			}
+		}
+	}
+	for _, k := range n.kids {
+		if o.sums[k] != nil {
+			o.place(k, n, count[k.tag])
+		}
+	}
 }
 
 // newUnit makes a unit of a run of nodes, or nil if there is no text in it.
@@ -128,11 +187,7 @@ func (n *node) linkSize() int {
 
 // mainHeading is the heading that says what the title says, or failing that
 // the highest one.
-func (o *outline) mainHeading(title string) *unit {
-	words := map[string]bool{}
-	for _, w := range strings.Fields(fold(title).text) {
-		words[w] = true
-	}
+func (o *outline) mainHeading() *unit {
 	var best *unit
 	score := 0.0
 	for _, u := range o.units {
@@ -140,7 +195,7 @@ func (o *outline) mainHeading(title string) *unit {
 		if level == 0 || u.size > 250 {
 			continue
 		}
-		s := 2*share(words, u.text()) + .35*float64(4-level)
+		s := 2*float64(share(o.title, u.key())) + .35*float64(4-level)
 		if level == 1 {
 			s += .5
 		}
@@ -151,19 +206,32 @@ func (o *outline) mainHeading(title string) *unit {
 	return best
 }
 
-// share is the part of s's words that are among words.
-func share(words map[string]bool, s string) float64 {
+func wordSet(s string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(fold(s).text) {
+		set[w] = true
+	}
+	return set
+}
+
+// share is the part of the words of a folded text that are in the set.
+func share(set map[string]bool, folded string) float32 {
 	all, hits := 0, 0
-	for _, w := range strings.Fields(fold(s).text) {
+	for w := range strings.FieldsSeq(folded) {
 		all++
-		if words[w] {
+		if set[w] {
 			hits++
 		}
 	}
-	if all == 0 {
+	return ratio(hits, all)
+}
+
+// ratio is a/b, and 0 of nothing.
+func ratio(a, b int) float32 {
+	if b == 0 {
 		return 0
 	}
-	return float64(hits) / float64(all)
+	return float32(a) / float32(b)
 }
 
 // inside reports that n is anc or below it.
@@ -175,9 +243,6 @@ func inside(n, anc *node) bool {
 	}
 	return false
 }
-
-// key is what two units have in common that say the same.
-func (u *unit) key() string { return strings.TrimSpace(fold(u.text()).text) }
 
 // long reports that a text is too long to be the same by chance.
 func long(key string) bool { return utf8.RuneCountInString(key) > 24 }

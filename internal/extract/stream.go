@@ -16,6 +16,8 @@ import (
 // cut, noscript, width and height. Then:
 //
 //	=title …  =url …  =base …  =lang …   about the document
+//	=about …  =description …             what it says of itself: words of
+//	                                 kinds, and its description
 //	<name TAB key=value …            opens a block
 //	(name TAB key=value …            opens an inline element
 //	>                                closes the last one opened
@@ -56,7 +58,7 @@ func Parse(stream string) (*Doc, error) {
 	if head != streamHead && !strings.HasPrefix(head, streamHead+"\t") {
 		return nil, errStream
 	}
-	p := parser{doc: &Doc{root: &node{kind: blockNode, tag: "body"}}}
+	p := parser{doc: &Doc{root: &node{kind: blockNode, tag: "body"}, about: kindsIn("")}}
 	p.at = p.doc.root
 	p.head(head)
 	for n := 2; rest != ""; n++ {
@@ -154,6 +156,10 @@ func (p *parser) property(s string) {
 		p.doc.root.attrs = []attr{{"base", value}}
 	case "lang":
 		p.doc.Lang = Line(value, 35)
+	case "about":
+		p.doc.about = kindsIn(value)
+	case "description":
+		p.doc.description = wordSet(Line(value, 2000))
 	}
 }
 

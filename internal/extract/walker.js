@@ -391,6 +391,47 @@ const fallback = () => {
   return n;
 };
 
+// unveil shows the boxes around nearly all of the text that are transparent or
+// invisible themselves: a page waits behind them for its scripts.
+const VEILED = 1000; // characters that make it worth while
+const unveil = () => {
+  const size = el => {
+    const w = createTreeWalker.call(document, el, 4);
+    let n = 0;
+    for (let t; n < CHARS && (t = w.nextNode());) if (!SKIP.has(localName.call(parentNode.call(t)))) n += squeeze(charData.call(t)).trim().length;
+    return n;
+  };
+  const all = bodyElement ? size(bodyElement) : 0;
+  if (all < VEILED) return;
+  for (let el = rootElement, depth = 0; el && depth < 20; depth++) {
+    const cs = styleOf(el), style = el instanceof HTMLElement ? inlineStyle.call(el) : null;
+    if (style && opacityOf(cs) < .1) style.setProperty('opacity', '1', 'important');
+    if (style && cs.visibility !== 'visible') style.setProperty('visibility', 'visible', 'important');
+    let next = null;
+    for (let c = firstChild.call(el); c && !next; c = nextSibling.call(c)) if (nodeType.call(c) === 1 && size(c) >= all * .9) next = c;
+    el = next;
+  }
+};
+
+// about lists the kinds of thing that the page says it is: the types in its
+// structured data, and Open Graph's.
+const about = () => {
+  const kinds = new Set();
+  for (const e of querySelectorAll.call(document, 'script[type="application/ld+json"]')) {
+    const t = firstChild.call(e);
+    if (!t || nodeType.call(t) !== 3) continue;
+    for (const m of charData.call(t).slice(0, 100000).matchAll(/"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"/g)) if (kinds.size < 100) kinds.add(m[1]);
+  }
+  const m = /^\s*([a-z]+)/i.exec(meta('meta[property="og:type"]'));
+  if (m) kinds.add('og:' + m[1].toLowerCase());
+  return [...kinds].join(' ');
+};
+const meta = selector => {
+  const e = querySelector.call(document, selector);
+  return e ? attr(e, 'content').slice(0, 500) : '';
+};
+
+if (options.unveil) unveil();
 const finished = options.finishAnimations ? finishAnimations() : 0;
 visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
 uncover();
@@ -398,5 +439,6 @@ const noscript = chars < 2000 ? fallback() : 0; // asked for only when there is 
 const busy = querySelector.call(document, 'body[aria-busy=true],main[aria-busy=true],[role=main][aria-busy=true]') !== null;
 const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}\tblocks=${stretches}\tfinished=${finished}\tnodes=${nodes}` +
   `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\tnoscript=${noscript}\twidth=${viewWidth}\theight=${viewHeight}`,
-  '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang'))];
+  '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang')),
+  '=about ' + about(), '=description ' + escape(meta('meta[name=description]') + ' ' + meta('meta[property="og:description"]'))];
 return head.concat(out).join('\n');

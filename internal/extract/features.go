@@ -1,0 +1,362 @@
+package extract
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// features are what is known of each unit of a page, as numbers: the unit
+// itself, what it stands in and beside, where, and what the rules and the page
+// say of it. The model was learned on rows of exactly this form. Sums over the
+// whole page are not among them: few hundred pages are told apart by such, and
+// what is learned from them holds for those pages only.
+type features struct {
+	*outline
+	doc     *Doc
+	rules   verdicts
+	chars   []int // visible code points before each unit, and in all
+	links   []int // the same of links
+	runs    []int // and of running text
+	lexical []lexical
+	words   []int     // words before each unit, and in all
+	ui      []float64 // those of interfaces
+	same    map[string]int
+	row     []float32
+}
+
+// each calls use with the row of each unit; the row is only good until it
+// returns.
+func (f *features) each(use func(i int, row []float32)) {
+	f.count()
+	sections, at := f.sections()
+	before, after := f.toRunning()
+	first, last := f.running()
+	f.row = make([]float32, 0, numFeatures)
+	for i, u := range f.units {
+		f.row = f.row[:0]
+		f.own(u, i)
+		f.beside(i)
+		f.position(u, i)
+		f.add(lg(before[i]), lg(after[i]), clamp(i-first), clamp(last-i))
+		f.section(sections[at[i]], i)
+		f.blocks(u)
+		f.repetition(u)
+		f.add(share(f.title, u.key()))
+		f.add(f.lexical[i][:]...)
+		f.add(f.uiAround(u)...)
+		if h := sections[at[i]].head; h >= 0 {
+			f.add(f.lexical[h][:]...)
+		} else {
+			f.add(none[:]...)
+		}
+		f.add(f.rules.of(i)...)
+		f.add(share(f.doc.description, u.key()))
+		f.add(f.doc.about...)
+		use(i, f.row)
+	}
+}
+
+// none is what a text without a heading has of one.
+var none lexical
+
+func (f *features) add(x ...float32) { f.row = append(f.row, x...) }
+
+func (f *features) flag(b bool) {
+	if b {
+		f.add(1)
+	} else {
+		f.add(0)
+	}
+}
+
+func lg(n int) float32 { return float32(math.Log1p(float64(n))) }
+
+func clamp(n int) float32 { return float32(max(min(n, 100), -100)) }
+
+// count adds up what is before each unit.
+func (f *features) count() {
+	n := len(f.units)
+	f.chars, f.links, f.runs = make([]int, n+1), make([]int, n+1), make([]int, n+1)
+	f.words, f.ui = make([]int, n+1), make([]float64, n+1)
+	f.lexical, f.same = make([]lexical, n), map[string]int{}
+	for i, u := range f.units {
+		f.chars[i+1], f.links[i+1], f.runs[i+1] = f.chars[i]+u.size, f.links[i]+u.links, f.runs[i]
+		if u.running() {
+			f.runs[i+1] += u.size
+		}
+		f.lexical[i] = lexicalOf(u.key())
+		w := strings.Count(u.key(), " ") + 1
+		f.words[i+1] = f.words[i] + w
+		f.ui[i+1] = f.ui[i] + float64(f.lexical[i][len(lexicon)])*float64(w)
+		f.same[u.key()]++
+	}
+}
+
+// own is what the unit is by itself.
+func (f *features) own(u *unit, i int) {
+	w := countWords(u.text())
+	f.add(lg(u.size), ratio(u.links, u.size), lg(w.words), ratio(w.letters, w.words), ratio(w.digits, u.size), ratio(w.capitals, w.words),
+		ratio(w.upper, w.letters))
+	f.flag(strings.IndexAny(lastRune(u.text()), ".!?…。") == 0)
+	f.add(ratio(w.commas, w.words), float32(u.heading()))
+	f.flag(strings.ContainsAny(u.text(), currency))
+	f.flag(strings.ContainsAny(u.text(), "©®™"))
+	f.flag(strings.Contains(u.text(), "?"))
+	f.flag(strings.HasSuffix(u.text(), ":"))
+	f.flag(strings.ContainsAny(u.text(), "|»›•·→"))
+	f.flag(u.fixed)
+	s := f.sums[u.box]
+	for p := range numPlaces {
+		f.flag(s.within&(1<<p) != 0)
+	}
+	f.add(float32(s.depth), lg(f.same[u.key()]))
+}
+
+// numFeatures is the length of a row.
+const numFeatures = 187
+
+const currency = "$€£¥₹₽₩"
+
+func lastRune(s string) string {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i]&0xC0 != 0x80 {
+			return s[i:]
+		}
+	}
+	return ""
+}
+
+type wordCount struct{ words, capitals, letters, upper, digits, commas int }
+
+func countWords(s string) wordCount {
+	var w wordCount
+	in := false
+	for _, r := range s {
+		letter := unicode.IsLetter(r)
+		switch {
+		case letter || unicode.IsNumber(r):
+			upper := unicode.IsUpper(r)
+			if !in {
+				w.words++
+				if upper {
+					w.capitals++
+				}
+			}
+			in = true
+			if letter {
+				w.letters++
+			} else {
+				w.digits++
+			}
+			if upper {
+				w.upper++
+			}
+		case r == ',':
+			w.commas++
+			in = false
+		case r != '\'' && r != '’':
+			in = false
+		}
+	}
+	return w
+}
+
+// beside is what stands before and after it.
+func (f *features) beside(i int) {
+	n := len(f.units)
+	for _, k := range []int{-2, -1, 1, 2} {
+		if j := i + k; j >= 0 && j < n {
+			u := f.units[j]
+			f.add(lg(u.size), ratio(u.links, u.size), float32(u.heading()))
+		} else {
+			f.add(-1, -1, -1)
+		}
+	}
+	for _, k := range []int{5, 15} {
+		from, to := max(i-k, 0), min(i+k+1, n)
+		size := f.chars[to] - f.chars[from]
+		f.add(ratio(size, k*2+1), ratio(f.links[to]-f.links[from], size), ratio(f.runs[to]-f.runs[from], size))
+	}
+}
+
+// position is where on the page it stands, and how far from the heading.
+func (f *features) position(u *unit, i int) {
+	n := len(f.units)
+	total := f.chars[n]
+	f.add(ratio(i, n), ratio(f.chars[i], total), ratio(total-f.chars[i], 1000), ratio(f.chars[i], 1000))
+	if f.heading == nil {
+		f.add(-20, 0, 0)
+		return
+	}
+	if d := f.chars[i] - f.chars[f.headingAt()]; d >= 0 {
+		f.add(lg(d))
+	} else {
+		f.add(-lg(-d))
+	}
+	f.add(float32(f.heading.heading()))
+	f.flag(u == f.heading)
+}
+
+func (f *features) headingAt() int { return f.sums[f.heading.box].first }
+
+// toRunning is how many units it is to the running text before and after.
+func (f *features) toRunning() (before, after []int) {
+	n := len(f.units)
+	before, after = make([]int, n), make([]int, n)
+	last := -1000
+	for i, u := range f.units {
+		if u.running() {
+			last = i
+		}
+		before[i] = i - last
+	}
+	last = n + 1000
+	for i := n - 1; i >= 0; i-- {
+		if f.units[i].running() {
+			last = i
+		}
+		after[i] = last - i
+	}
+	return before, after
+}
+
+// running returns the first and the last unit of running text.
+func (f *features) running() (first, last int) {
+	first, last = len(f.units), -1
+	for i, u := range f.units {
+		if u.running() {
+			first, last = min(first, i), i
+		}
+	}
+	return first, last
+}
+
+// section is the units from one heading to the next.
+type section struct {
+	head                 int // the heading's unit; -1 before the first
+	first, end           int
+	size, links, running int
+}
+
+// sections returns them, and for each unit which it is in.
+func (f *features) sections() (all []section, at []int) {
+	at = make([]int, len(f.units))
+	all = append(all, section{head: -1})
+	for i, u := range f.units {
+		if u.heading() > 0 {
+			all = append(all, section{head: i, first: i})
+		}
+		s := &all[len(all)-1]
+		at[i] = len(all) - 1
+		s.end = i + 1
+		if s.head == i {
+			continue
+		}
+		s.size += u.size
+		s.links += u.links
+		if u.running() {
+			s.running += u.size
+		}
+	}
+	return all, at
+}
+
+func (f *features) section(s section, i int) {
+	f.add(lg(s.size), ratio(s.links, s.size), ratio(s.running, s.size), lg(i-s.first), lg(s.end-i))
+	if s.head < 0 {
+		f.add(0, 0, 0)
+		return
+	}
+	u := f.units[s.head]
+	f.add(float32(u.heading()), ratio(u.links, u.size), lg(u.size))
+}
+
+// levels is how many blocks around a unit are looked at.
+const levels = 4
+
+// blocks is what the blocks around it hold.
+func (f *features) blocks(u *unit) {
+	s := f.sums[u.box]
+	f.add(lg(s.size), ratio(s.links, s.size), ratio(u.size, s.size))
+	total := f.chars[len(f.units)]
+	n := u.box
+	for range levels {
+		n = f.sums[n].around
+		s := f.sums[n]
+		f.add(ratio(s.size, total), lg(s.size), ratio(s.links, s.size), ratio(s.running, s.size), ratio(s.size, s.units), lg(s.headings), lg(s.units))
+		if f.heading == nil {
+			f.add(-1)
+		} else {
+			h := f.headingAt()
+			f.flag(s.first <= h && h < s.end)
+		}
+		f.add(float32(s.depth))
+	}
+}
+
+// uiAround is how much of the blocks around it is words of interfaces.
+func (f *features) uiAround(u *unit) []float32 {
+	var out [levels - 1]float32
+	n := u.box
+	for i := range out {
+		n = f.sums[n].around
+		s := f.sums[n]
+		out[i] = float32((f.ui[s.end] - f.ui[s.first]) / float64(max(f.words[s.end]-f.words[s.first], 1)))
+	}
+	return out[:]
+}
+
+// repetition is the largest group of like blocks that it is in: cards, posts,
+// rows.
+func (f *features) repetition(u *unit) {
+	best, group := 2, (*sums)(nil)
+	n := u.box
+	for range 8 {
+		if n == nil || n.parent == nil {
+			break
+		}
+		if s := f.sums[n]; s != nil && s.same > best {
+			best, group = s.same, f.sums[n.parent]
+		}
+		n = n.parent
+	}
+	if group == nil {
+		f.add(0, 0, 0, 0, 0, 0, 0)
+		return
+	}
+	f.add(lg(best), ratio(group.size, best), ratio(group.links, group.size), ratio(group.size, f.chars[len(f.units)]),
+		ratio(group.running, group.size), ratio(group.headings, best), ratio(group.units, best))
+}
+
+// Units returns the runs of text of the page with their features, for the
+// program that learns the model.
+func (d *Doc) Units() []Unit {
+	o := outlineOf(d)
+	f := features{outline: o, doc: d, rules: judge(o, d.region(), d.root)}
+	units := make([]Unit, len(o.units))
+	f.each(func(i int, row []float32) {
+		u := o.units[i]
+		var b strings.Builder
+		for _, k := range u.kids {
+			k.walk(func(n *node) bool {
+				switch n.kind {
+				case textNode, preNode:
+					b.WriteString(n.text)
+				case blockNode, breakNode:
+					b.WriteByte(' ')
+				}
+				return true
+			})
+		}
+		units[i] = Unit{Text: b.String(), Features: slices.Clone(row)}
+	})
+	return units
+}
+
+// Unit is a run of text without a block edge in it.
+type Unit struct {
+	Text     string
+	Features []float32 // each row of a page has as many, in the same order
+}

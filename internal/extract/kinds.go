@@ -1,0 +1,26 @@
+package extract
+
+import "strings"
+
+// kinds are what a page may say it is about: the types of schema.org in its
+// structured data, and Open Graph's. A page can lie; it is one sign of many.
+var kinds = []string{
+	"Product", "ProductGroup", "Article", "NewsArticle", "BlogPosting", "DiscussionForumPosting", "QAPage", "ItemList", "CollectionPage",
+	"FAQPage", "Service", "Organization", "BreadcrumbList", "TechArticle", "Recipe", "VideoObject", "LocalBusiness", "WebSite",
+	"og:article", "og:product", "og:website", "og:blog", "og:video",
+}
+
+// kindsIn has a 1 for each kind that is among the words.
+func kindsIn(words string) []float32 {
+	said := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		said[w] = true
+	}
+	out := make([]float32, len(kinds))
+	for i, k := range kinds {
+		if said[k] {
+			out[i] = 1
+		}
+	}
+	return out
+}

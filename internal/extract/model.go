@@ -1,0 +1,80 @@
+package extract
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// model estimates from a unit's features how likely a person would count it to
+// the main text: a sum of small decision trees, pressed into 0 … 1. The trees
+// were learned by bench/extract on pages whose main text people had marked;
+// see docs/decisions.md.
+type model struct {
+	Features int
+	Base     float64
+	Trees    [][]branch
+}
+
+// branch is a node of a tree: the first is the root. A leaf has no way on and
+// only a value.
+type branch struct {
+	Feature     int     `json:"f,omitempty"`
+	Cut         float32 `json:"c,omitempty"` // at most that: left
+	Left, Right int     `json:",omitempty"`
+	Value       float32 `json:"v,omitempty"`
+}
+
+//go:embed model.json
+var modelJSON []byte
+
+// learned returns the model. One that does not fit the features is a broken
+// build.
+var learned = sync.OnceValue(func() *model {
+	m := &model{}
+	if err := json.Unmarshal(modelJSON, m); err != nil {
+		panic(fmt.Sprintf("extract: model.json: %v", err))
+	}
+	if err := m.check(); err != nil {
+		panic(fmt.Sprintf("extract: model.json: %v", err))
+	}
+	return m
+})
+
+func (m *model) check() error {
+	if m.Features != numFeatures {
+		return fmt.Errorf("made for %d features, there are %d: learn it anew", m.Features, numFeatures)
+	}
+	for _, t := range m.Trees {
+		for i, b := range t {
+			if b.Left == 0 && b.Right == 0 {
+				continue
+			}
+			if b.Left <= i || b.Right <= i || b.Left >= len(t) || b.Right >= len(t) || b.Feature < 0 || b.Feature >= numFeatures {
+				return fmt.Errorf("a tree leads nowhere")
+			}
+		}
+		if len(t) == 0 {
+			return fmt.Errorf("an empty tree")
+		}
+	}
+	return nil
+}
+
+func (m *model) estimate(row []float32) float64 {
+	sum := m.Base
+	for _, t := range m.Trees {
+		b := &t[0]
+		for b.Left != 0 {
+			if row[b.Feature] <= b.Cut {
+				b = &t[b.Left]
+			} else {
+				b = &t[b.Right]
+			}
+		}
+		sum += float64(b.Value)
+	}
+	return 1 / (1 + math.Exp(-sum))
+}
