@@ -87,8 +87,12 @@ func (b *Browser) Seal(ctx context.Context) (level SealLevel, why []error, err e
 		return level, why, nil
 	}
 	why = nil
+	bin, missing := b.find()
 	for _, l := range b.o.seals() {
 		err := chrome.TrySeal(ctx, l)
+		if err == nil && missing == nil {
+			err = bin.CanSeal(l)
+		}
 		if err == nil {
 			b.sealed(SealLevel(l), why)
 			return SealLevel(l), why, nil
@@ -109,15 +113,8 @@ func (b *Browser) sealed(l SealLevel, why []error) {
 	b.seal, b.unsealed = l, why
 	b.log.Info("seal", "level", l)
 	for _, err := range why {
-		b.log.Warn("the browser could be sealed better", "level", l, "error", err, "fix", fixOf(err))
+		b.log.Warn("the browser could be sealed better", "level", l, "error", err)
 	}
-}
-
-func fixOf(err error) string {
-	if refused := (*chrome.SealError)(nil); errors.As(err, &refused) {
-		return refused.Fix
-	}
-	return ""
 }
 
 // startSeals are the levels at which to start a browser.

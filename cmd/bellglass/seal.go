@@ -97,7 +97,7 @@ func noLab(e *env, err error) error {
 	fmt.Fprintln(e.stderr, " ", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	var refused *chrome.SealError
 	if errors.As(chrome.TrySeal(e.ctx, chrome.Kernel), &refused) {
-		fmt.Fprintln(e.stderr, " ", refused)
+		fmt.Fprintln(e.stderr, " ", refused.Why())
 		if refused.Fix != "" {
 			fmt.Fprintln(e.stderr, "  fix:", refused.Fix)
 		}

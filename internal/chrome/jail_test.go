@@ -3,10 +3,13 @@
 package chrome
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,6 +94,35 @@ func TestChromiumsOwnSandboxIsOnInTheJail(t *testing.T) {
 	}
 	if renderers == 0 {
 		t.Error("no renderer was seen")
+	}
+}
+
+// TestFullBrowserIsNotSealedByLandlock: it is said before it is tried, and auto
+// goes on to the next level.
+func TestFullBrowserIsNotSealedByLandlock(t *testing.T) {
+	full := Binary{Path: "/usr/lib/chromium/chromium"}
+	_, err := Start(t.Context(), Options{Binary: full, Seals: []Level{Landlock}, Listeners: 1})
+	if refused := (*SealError)(nil); !errors.As(err, &refused) || refused.Level != Landlock || refused.Fix == "" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestKilledPartsOfTheBrowserLeaveNothing: whatever process of a browser is
+// killed, and the browser after it, nothing is left.
+func TestKilledPartsOfTheBrowserLeaveNothing(t *testing.T) {
+	for range 3 {
+		p := startSealed(t, Kernel, nil)
+		all := descendants(t, p.Pid())
+		syscall.Kill(all[rand.IntN(len(all))], syscall.SIGKILL)
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+		syscall.Kill(p.Pid(), syscall.SIGKILL)
+		<-p.Exited()
+		for _, pid := range all { // not eventually: the kernel has waited
+			if running(pid) {
+				t.Errorf("process %d is left", pid)
+			}
+		}
+		p.Close()
 	}
 }
 

@@ -37,6 +37,18 @@ func TrySeal(ctx context.Context, l Level) error {
 	return jail.Try(ctx, l)
 }
 
+// CanSeal returns why this browser cannot run at a level that the machine may
+// have, as a [*SealError], or nil. A full browser opens a unix socket, for its
+// own sake, and ends where it may not; at level landlock none is allowed,
+// because a socket by path leads to any service of the user's.
+func (b Binary) CanSeal(l Level) error {
+	if l == Landlock && !b.Shell {
+		return &SealError{Level: l, Step: "start a full browser", Text: "it needs unix sockets, which this level refuses",
+			Cause: "the browser, " + b.Path, Fix: InstallHint() + ": headless shell runs at this level"}
+	}
+	return nil
+}
+
 // launchBest launches the browser at the first of the levels asked for that
 // can be had, and remembers why the better ones could not.
 func (p *Process) launchBest(ctx context.Context, o Options) error {
@@ -74,6 +86,9 @@ func (p *Process) abandon() {
 func (p *Process) launchAt(ctx context.Context, o Options, l Level) error {
 	if l == ProxyOnly {
 		return p.launchFree(o)
+	}
+	if err := o.Binary.CanSeal(l); err != nil {
+		return err
 	}
 	theirs, err := p.pipes()
 	if err != nil {

@@ -119,7 +119,11 @@ func (d *doctor) seal(b *bellglass.Browser) {
 	if level != bellglass.SealKernel {
 		c.Level, c.Fix = Warn, fixes(why)
 		for _, w := range why {
-			c.Detail += "; " + w.Error()
+			if refused := (*chrome.SealError)(nil); errors.As(w, &refused) {
+				c.Detail += "; " + refused.Why()
+			} else {
+				c.Detail += "; " + w.Error()
+			}
 		}
 	}
 	d.report(c)

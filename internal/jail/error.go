@@ -22,6 +22,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e.Fix == "" {
+		return e.Why()
+	}
+	return e.Why() + "; fix: " + e.Fix
+}
+
+// Why is the error without the fix.
+func (e *Error) Why() string {
 	s := fmt.Sprintf("jail: seal %s is not available: %s", e.Level, e.Step)
 	if e.Errno != 0 {
 		s += fmt.Sprintf(": %s (errno %d)", e.Errno.Error(), int(e.Errno))
