@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
 	"github.com/bellglass/bellglass/policy"
 )
 
@@ -41,45 +41,89 @@ func authorityFile(t *testing.T) string {
 	return path
 }
 
+// faultyHosts have certificates of the authority, or not even that, with which
+// something else is wrong.
+func faultyHosts() []string {
+	hosts := []string{"expired.trust.test", "wrongname.trust.test", "selfsigned.trust.test"}
+	for i, fault := range []testweb.Fault{testweb.Expired, testweb.WrongName, testweb.SelfSigned} {
+		web.Handle(hosts[i], testweb.Site())
+		web.BadTLS(hosts[i], fault)
+	}
+	return hosts
+}
+
 // TestCompanyAuthority: with its authority a site is read; without, it is a
 // failure of TLS. Trusting an authority is not trusting everything: what else
-// can be wrong with a certificate is still wrong. Both kinds of browser; the
-// full one, which is slow, is asked for less.
+// can be wrong with a certificate is still wrong.
 func TestCompanyAuthority(t *testing.T) {
 	file := authorityFile(t)
-	for host, fault := range map[string]testweb.Fault{
-		"expired.trust.test": testweb.Expired, "wrongname.trust.test": testweb.WrongName, "selfsigned.trust.test": testweb.SelfSigned,
-	} {
+	read := func(b *bellglass.Browser, host string, want bellglass.Reason) {
+		t.Helper()
+		res := browse(t, b, "https://"+host+"/tiny")
+		if res.Reason != want || (want == "") != (res.Text != "") {
+			t.Errorf("%s: got %s %q (%v), want %q", host, res.Status, res.Reason, res.Err, want)
+		}
+	}
+	with := newBrowser(t, func(o *bellglass.Options) { o.CAFile, o.UnsafeBrowserFlags = file, nil })
+	read(with, "site.test", "")
+	for _, host := range faultyHosts() {
+		read(with, host, bellglass.ReasonTLS)
+	}
+	with.Close()
+	read(newBrowser(t, func(o *bellglass.Options) { o.UnsafeBrowserFlags = nil }), "site.test", bellglass.ReasonTLS)
+}
+
+// TestCompanyAuthorityInFullChromium: the same of the other browser, by what
+// the server sees.
+func TestCompanyAuthorityInFullChromium(t *testing.T) {
+	lab := netlab.Need(t)
+	bin, ok := binaries(t)["full"]
+	if !ok {
+		t.Skip("no full Chromium on this machine")
+	}
+	authorityFile(t) // skips where there is no certutil
+	outside(t, lab)
+	trust, err := chrome.NewTrust(t.Context(), web.CAPEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := append(faultyHosts(), "good.trust.test")
+	for _, host := range []string{"good.trust.test", "last.trust.test"} {
 		web.Handle(host, testweb.Site())
-		web.BadTLS(host, fault)
 	}
-	faulty := map[string][]string{
-		"shell": {"expired.trust.test", "wrongname.trust.test", "selfsigned.trust.test"},
-		"full":  {"expired.trust.test"},
-	}
-	for name, bin := range binaries(t) {
-		t.Run(name, func(t *testing.T) {
-			read := func(b *bellglass.Browser, host string, want bellglass.Reason) {
-				t.Helper()
-				res, err := b.Browse(t.Context(), bellglass.Request{Principal: who, URL: "https://" + host + "/tiny"})
-				if err != nil || res.Reason != want || (want == "") != (res.Text != "") {
-					t.Errorf("%s: got %s %q (%v, %v), want %q", host, res.Status, res.Reason, res.Err, err, want)
-				}
+	for _, tt := range []struct {
+		trust *chrome.Trust
+		seen  string // the hosts of which the page was asked for
+	}{{trust, "good.trust.test"}, {nil, ""}} {
+		count := map[string]int{}
+		for _, host := range append(hosts, "last.trust.test") {
+			count[host] = len(web.Hits(host))
+		}
+		proxy := listening(t, &policy.Config{Mode: policy.ModePublic, AllowInsecureHTTP: true})
+		p := launch(t, chrome.Options{Binary: bin, Proxy: proxy.Addr().String(), Trust: tt.trust})
+		for _, host := range hosts {
+			show(t, p, "https://"+host+"/tiny")
+			if !soon(func() bool { return len(proxy.about(host)) > 0 }) {
+				t.Fatal("not asked for", host)
 			}
-			with := func(ca string) *bellglass.Browser {
-				return newBrowser(t, func(o *bellglass.Options) {
-					o.BrowserBin, o.CAFile, o.UnsafeBrowserFlags = bin.Path, ca, nil
-					o.CallTimeout, o.NavigationTimeout = 2*time.Minute, time.Minute
-				})
+		}
+		show(t, p, "http://last.trust.test/tiny") // by then the others have come or not
+		if !soon(func() bool { return len(web.Hits("last.trust.test")) > count["last.trust.test"] }) {
+			t.Fatal("the last page was not asked for")
+		}
+		if tt.seen != "" {
+			soon(func() bool { return len(web.Hits(tt.seen)) > count[tt.seen] })
+		}
+		var seen []string
+		for _, host := range hosts {
+			if len(web.Hits(host)) > count[host] {
+				seen = append(seen, host)
 			}
-			trusting := with(file)
-			read(trusting, "site.test", "")
-			for _, host := range faulty[name] {
-				read(trusting, host, bellglass.ReasonTLS)
-			}
-			trusting.Close()
-			read(with(""), "site.test", bellglass.ReasonTLS)
-		})
+		}
+		if got := strings.Join(seen, " "); got != tt.seen {
+			t.Errorf("trust %v: pages were asked of %q, want %q", tt.trust != nil, got, tt.seen)
+		}
+		p.Close()
 	}
 }
 
