@@ -179,6 +179,38 @@ func TestLoopbackStaysNear(t *testing.T) {
 	}
 }
 
+func TestLoopbackIsSniffedOnce(t *testing.T) {
+	l := netlab.Need(t)
+	s, err := l.SniffLoopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	c, err := net.Dial("udp", pc.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "to myself")
+	if n, _, err := pc.ReadFrom(make([]byte, 100)); n != 9 || err != nil {
+		t.Fatal(n, err)
+	}
+	var got []string
+	for _, p := range s.Packets() {
+		if p.Dst.String() == pc.LocalAddr().String() {
+			got = append(got, p.Proto+" "+string(p.Data))
+		}
+	}
+	if diff := cmp.Diff([]string{"udp to myself"}, got); diff != "" {
+		t.Errorf("packets (-want +got):\n%s", diff)
+	}
+}
+
 func TestMulticastIsSeen(t *testing.T) {
 	l := netlab.Need(t)
 	s := sniff(t, l)

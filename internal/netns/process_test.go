@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -20,7 +22,12 @@ import (
 	"github.com/bellglass/bellglass/internal/testweb/netlab"
 )
 
-func TestMain(m *testing.M) { os.Exit(netlab.Main(leakChecked{m})) }
+func TestMain(m *testing.M) {
+	if os.Getenv("NETLAB_TEST_PART") == "raw" { // started beside the tests, in their lab
+		os.Exit(play("raw"))
+	}
+	os.Exit(netlab.Main(leakChecked{m}))
+}
 
 // leakChecked fails the run when it leaves goroutines behind. When a test has
 // started this binary as its subject, Run plays that part instead.
@@ -43,6 +50,13 @@ func (l leakChecked) Run() int {
 func play(part string) int {
 	fmt.Println(os.Getpid(), os.Getuid(), netlab.Available())
 	switch part {
+	case "raw":
+		c, err := net.Dial("ip4:icmp", "203.0.113.9")
+		if err == nil {
+			_, err = c.Write([]byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}) // an echo request
+		}
+		fmt.Println(os.Args[1:], os.Environ(), err)
+		return 0
 	case "exit":
 		return 7
 	case "killed":
@@ -88,6 +102,26 @@ func TestTheExitCodeIsThatOfTheTests(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Errorf("%s: exit code %d, want %d", part, got, want)
 		}
+	}
+}
+
+// TestStartedProgramsMaySendByHand: and have the arguments and the environment
+// they were given, and no more.
+func TestStartedProgramsMaySendByHand(t *testing.T) {
+	l := netlab.Need(t)
+	s := sniff(t, l)
+	f, err := l.Start([]string{"an argument"}, []string{"NETLAB_TEST_PART=raw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.SetDeadline(time.Now().Add(20 * time.Second))
+	said, err := io.ReadAll(f)
+	if _, line, _ := strings.Cut(string(said), "\n"); line != "[an argument] [NETLAB_TEST_PART=raw] <nil>\n" || err != nil {
+		t.Errorf("it says %q, %v", said, err)
+	}
+	if !sees(s, "icmp", netip.MustParseAddrPort("203.0.113.9:0"), ": 8 bytes: 0800f7ff00000000") {
+		t.Errorf("no echo request among %v", s.Packets())
 	}
 }
 

@@ -81,9 +81,9 @@ func ignoreAbsent(err error) error {
 }
 
 func coverFolder(dir string) error {
-	mode := map[string]string{"/tmp": "1777", "/dev/shm": "1777", "/home": "0755"}[dir]
-	if mode == "" {
-		mode = "0755"
+	mode := "0755"
+	if dir == "/tmp" || dir == "/dev/shm" {
+		mode = "1777"
 	}
 	data := fmt.Sprintf("mode=%s,uid=%d,gid=%d", mode, os.Getuid(), os.Getgid())
 	err := unix.Mount(mountName, dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data)
