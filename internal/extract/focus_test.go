@@ -90,13 +90,31 @@ func TestFocus(t *testing.T) {
 			has:    []string{"## A chapter with a rather long name"},
 		},
 		{
+			name: "pictures go with the text around them",
+			stream: "<div\nIBanner of the shop\n>\n" + linkItems("Menu", 12) + "<div\n<h1\nTThe heading\n>\n" + paras(0, 10) +
+				"<div\nIA chart of the tides\n>\n" + paras(10, 20) + ">\n<div\n<a\thref=/x\nTOther page\n>\nIThumbnail of it\n>\n<footer\nTImprint\nISeal of trust\n>\n",
+			has:   []string{"![A chart of the tides]", "Paragraph 19 "},
+			lacks: []string{"Banner", "Thumbnail", "Seal of trust"},
+		},
+		{
+			name:   "a heading goes with what it is about",
+			stream: "<div\n<h1\nTThe heading\n>\n" + paras(0, 10) + "<h2\nTLogin\n>\n" + paras(10, 20) + ">\n",
+			has:    []string{"## Login\n\nParagraph 10 "},
+		},
+		{
+			name:   "what the page says it is about is never text",
+			stream: "<h1\nTThe heading\n>\n" + paras(0, 20),
+			has:    []string{"Paragraph 0 "},
+			lacks:  []string{"NewsArticle", "Described as"},
+		},
+		{
 			name:   "an article without a heading",
 			stream: "<div\nTHome\n>\n" + paras(0, 20) + "<div\nTend\n>\n",
 			has:    []string{"Paragraph 0 ", "Paragraph 19 "},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := parse(t, strings.Split(strings.TrimSuffix("=title The heading - Site\n"+tt.stream, "\n"), "\n")...)
+			d := parse(t, strings.Split(strings.TrimSuffix("=title The heading - Site\n=about NewsArticle og:article\n=description Described as\n"+tt.stream, "\n"), "\n")...)
 			text := d.Text(TextOptions{})
 			for _, s := range tt.has {
 				if !strings.Contains(text, s) {
