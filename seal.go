@@ -174,7 +174,7 @@ func (s *slots) take(ctx context.Context) (*egress.Endpoint, error) {
 	case end := <-s.free:
 		return end, nil
 	case <-s.broken:
-		return nil, errors.New("no listener is left")
+		return nil, fmt.Errorf("%w: it made no page, and no listener is left", errStart)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
