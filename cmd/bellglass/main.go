@@ -36,6 +36,7 @@ Try:
   bellglass browse https://go.dev     a page as Markdown
   bellglass mcp                       serve it to an AI agent over stdio
   bellglass doctor                    is everything in place?
+  bellglass doctor --seal             try to get out of the seal, for real
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 rejected by policy, 4 busy, 5 timeout.`
 
