@@ -34,7 +34,8 @@ const (
 	afterLoad = 3 * time.Second
 	// stall is the silence after which a request in flight counts as hanging:
 	// long polls and hanging frames never end. An honest API that is slower
-	// looks the same, so a page with little text is given thinStall.
+	// looks the same, so a page with little text is given thinStall, and one
+	// whose own answer took long to begin twice that time.
 	stall     = 250 * time.Millisecond
 	thinStall = 1500 * time.Millisecond
 	// streamGrace is the same for a page that waits only for event streams.
@@ -197,7 +198,7 @@ func decideRunning(v *visit, now, limit time.Time) (action, time.Time) {
 	due := limit
 	switch {
 	case n > 0:
-		due = last.Add(stall)
+		due = last.Add(v.patience(stall))
 	case streams > 0:
 		due = v.doc.committed.Add(streamGrace)
 	}
@@ -219,7 +220,7 @@ func (t *Tab) decideExpired(v *visit, now, limit time.Time) (action, time.Time) 
 		if v.grace.IsZero() {
 			v.grace = now
 		}
-		due := v.grace.Add(grace)
+		due := v.grace.Add(v.patience(grace))
 		if t.workers == 0 && v.spoke.After(v.grace) {
 			due = earlier(due, v.spoke.Add(socketQuiet))
 		}
@@ -232,7 +233,7 @@ func (t *Tab) decideExpired(v *visit, now, limit time.Time) (action, time.Time) 
 	// With hanging requests given up, virtual time no longer waits for the
 	// network; what the page's timers asked for meanwhile is waited for here.
 	if n, _, last := v.waiting(); n > 0 && v.policy == emulation.VirtualTimePolicyAdvance && v.rounds < maxRounds {
-		if due := last.Add(stall); now.Before(due) {
+		if due := last.Add(v.patience(stall)); now.Before(due) {
 			return actWait, earlier(due, limit)
 		}
 		v.giveUp()

@@ -54,7 +54,8 @@ type visit struct {
 	sockets map[network.RequestID]bool
 	spoke   time.Time // last socket message
 
-	bytes     int64 // decoded body bytes of everything
+	bytes     int64         // decoded body bytes of everything
+	pace      time.Duration // what the last document's answer took to begin
 	popups    int
 	dialogs   int
 	dropped   int // images, media and fonts
@@ -80,7 +81,8 @@ type document struct {
 
 // navigation is one request for a main document.
 type navigation struct {
-	url        string // of the last hop
+	url        string    // of the last hop
+	asked      time.Time // when the last hop began
 	status     int
 	redirected int    // status of the last redirect
 	mime       string // as the browser treats it
@@ -141,6 +143,12 @@ func (v *visit) leaves(id network.RequestID, now time.Time) {
 	v.asked = time.Time{}
 }
 
+// patience stretches a time, meant for a site and a machine that are quick, by
+// how slow this page's own answer was.
+func (v *visit) patience(d time.Duration) time.Duration {
+	return d * min(max(2*v.pace, stall), thinStall) / stall
+}
+
 // main returns the navigation behind the document shown, or, before there is
 // any, the one under way.
 func (v *visit) main() *navigation {
@@ -164,7 +172,7 @@ func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
 			n = &navigation{}
 			v.navs[ev.RequestID] = n
 		}
-		n.url, v.last = ev.Request.URL, n
+		n.url, n.asked, v.last = ev.Request.URL, now, n
 		if ev.RedirectResponse != nil {
 			v.redirects++
 		}
@@ -186,6 +194,7 @@ func (v *visit) responded(ev *responseReceived, now time.Time) {
 	if n := v.navs[ev.RequestID]; n != nil {
 		n.url, n.status, n.mime = ev.Response.URL, int(ev.Response.Status), ev.Response.MimeType
 		n.header, n.attachment, n.declared = "", false, ""
+		v.pace = now.Sub(n.asked)
 		for name, val := range ev.Response.Headers {
 			s, _ := val.(string)
 			switch {
