@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,6 +147,51 @@ func TestRefusedNamespacesAreNamedWithTheFix(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndedProbesLeaveNothing: interrupted in order, or killed at the outermost
+// process, which can put nothing in order.
+func TestEndedProbesLeaveNothing(t *testing.T) {
+	netlab.Need(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		cmd := exec.Command("bellglass", "doctor", "--seal=off")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		group := cmd.Process.Pid
+		// The command, the helper that holds the network, the command in it,
+		// and the process that is to be attacked.
+		eventually(t, "four processes", func() bool { return members(group) >= 4 })
+		to := -group // as a terminal does
+		if sig == syscall.SIGKILL {
+			to = group
+		}
+		syscall.Kill(to, sig)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); sig == syscall.SIGINT && code != exitError {
+			t.Errorf("interrupted: exit code %d", code)
+		}
+		eventually(t, "the end of all", func() bool { return members(group) == 0 })
+	}
+}
+
+// members counts the processes of a group.
+func members(group int) int {
+	n := 0
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// pid (comm) state ppid pgrp …
+		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestUnknownSealIsAUsageError(t *testing.T) {
