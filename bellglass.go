@@ -15,7 +15,7 @@
 //	})
 //
 // On Linux the browser runs in a jail, for which the program that uses this
-// package is executed once more, in namespaces of its own and with an empty
+// package is executed once more, in namespaces of its own and without its
 // environment, and taken over before main: nothing has to be called for it.
 // [Browser.Seal] tells how well the browser is held; see [Options].Seal.
 //

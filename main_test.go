@@ -69,6 +69,7 @@ func (s suite) Run() int {
 // options are those of a browser on the small internet.
 func options() bellglass.Options {
 	o := bellglass.Options{
+		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")), // to compare the levels
 		Resolve: web.Resolve, UnsafeDial: web.Dial,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}

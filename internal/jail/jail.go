@@ -28,7 +28,7 @@
 // name it was given, by being process 1 (at level kernel), and by the control
 // socket at a fixed descriptor; it plays its part and never returns, so that
 // main does not run. Packages that are initialised earlier do run their init
-// functions once more, with an empty environment; if one of them ends the
+// functions once more, without their environment; if one of them ends the
 // process, Start reports what it said.
 //
 // The package knows nothing of browsers and of what is said over the

