@@ -100,6 +100,6 @@ A key whose value says nothing (zero, empty, false) is left out. The structured 
 - truncated without next_offset: the rest cannot be had, because the response broke off or the page is too large
 - content_type: in quotes if it is none of the usual ones; it is the site's word
 - retry_after_ms: when to try again, if status is busy
-- links stand one a line, `+"`- \"text\" -> URL`"+`, and at most 12,000 characters of them a call
+- links stand one a line, ` + "`- \"text\" -> URL`" + `, and at most 12,000 characters of them a call
 
 `
