@@ -173,6 +173,13 @@ func (l *line) element(n *node) {
 		}
 	case "sup":
 		l.superscript(n)
+	case "math":
+		visible := flat(n.kids)
+		if s := tex(n.attr("tex"), visible); s != "" {
+			l.raw(s)
+		} else {
+			l.raw(visible)
+		}
 	case "msup", "msub", "mfrac", "msqrt", "mrow", "msubsup":
 		l.raw(formula(n))
 	case "del", "s", "strike":
@@ -243,6 +250,10 @@ func (l *line) mark(m string) {
 
 // image adds an image's alternative text, unless the text around says it.
 func (l *line) image(n *node) {
+	if s := texImage(n.text); s != "" {
+		l.raw(s)
+		return
+	}
 	if !n.shown {
 		l.space = true
 		return

@@ -196,6 +196,8 @@ const field = (key, value) => value ? '\t' + key + '=' + escape(String(value)) :
 
 // openLine is the line that opens el, or '' when el needs none.
 const openLine = (el, tag, cs, block) => {
+  const tex = formulas && !block ? source(el, tag) : '';
+  if (tex) return '(math' + field('tex', tex.slice(0, 2 * LABEL));
   const keep = block ? BLOCKS.has(tag) : INLINES.has(tag);
   if (!keep && !block) return '';
   let line = (block ? '<' : '(') + (keep ? tag : 'div');
@@ -211,6 +213,20 @@ const openLine = (el, tag, cs, block) => {
     case 'details': line += field('closed', !hasAttribute.call(el, 'open') && 1); break;
   }
   return line;
+};
+
+// source is the TeX that a formula names as its source: a math element, or the
+// span around a hidden one and what is shown for it. It is not visible, so
+// what it says is compared with what is.
+const TEX = 'annotation[encoding="application/x-tex"]', formulas = querySelector.call(document, TEX) !== null;
+const source = (el, tag) => {
+  let m = tag === 'math' ? el : null;
+  if (tag === 'span') {
+    const a = firstChild.call(el), b = a instanceof Element ? firstChild.call(a) : null;
+    if (b instanceof Element && localName.call(b) === 'math') m = b;
+  }
+  const a = m && Element.prototype.querySelector.call(m, TEX), t = a && firstChild.call(a);
+  return t && nodeType.call(t) === 3 ? squeeze(charData.call(t)).trim() : '';
 };
 
 // language is the programming language that el, or the box around a pre, names.
@@ -271,6 +287,7 @@ const visit = (el, up, st) => {
 const enter = (tag, p, display, inline) => {
   const block = !inline && !display.startsWith('inline') || ALWAYS.has(tag);
   const line = openLine(p.el, tag, p.cs, block), had = flow;
+  const aside = had && block && (p.position === 'absolute' || p.position === 'fixed') ? { spaced, atomic, last, lastBox } : null;
   if (block) edge();
   else if (!inline) atomic = true;
   if (line) opened.push(line);
@@ -280,7 +297,9 @@ const enter = (tag, p, display, inline) => {
   children(tag, p, display);
   depth--, inPre -= pre;
   const is = line && close();
-  if (block) {
+  if (aside && !is) { // out of the flow, and nothing in it: the line goes on
+    ({ spaced, atomic, last, lastBox } = aside), flow = true;
+  } else if (block) {
     edge();
     if (had && !is) write('|');
   } else if (!inline) {
