@@ -70,10 +70,12 @@ func precisionRecall(got, want string) (precision, recall float64) {
 	return ratio(c.extra, 0), ratio(c.missed, 0)
 }
 
-var space = regexp.MustCompile(`\s+`)
+// typography makes quotes and dashes alike: the corpora write some of them
+// plainer than the pages do.
+var typography = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "–", "-", "—", "-", "…", "...")
 
 func squeeze(s string) string {
-	return strings.ToLower(space.ReplaceAllString(strings.TrimSpace(s), " "))
+	return typography.Replace(strings.ToLower(strings.Join(strings.Fields(s), " ")))
 }
 
 // found is the share of the snippets that text holds.

@@ -13,11 +13,11 @@ var pageURL = &nurl.URL{Scheme: "https", Host: "page.example", Path: "/"}
 
 // viaTrafilatura is what go-trafilatura takes for the main text of a page.
 func viaTrafilatura(html []byte) string {
-	r, err := trafilatura.Extract(bytes.NewReader(html), trafilatura.Options{OriginalURL: pageURL, EnableFallback: true})
+	r, err := trafilatura.Extract(bytes.NewReader(html), trafilatura.Options{OriginalURL: pageURL, EnableFallback: true, ExcludeComments: true})
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(r.ContentText + "\n" + r.CommentsText)
+	return r.ContentText
 }
 
 // viaReadability is the same of readeck's go-readability.
