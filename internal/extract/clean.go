@@ -96,6 +96,8 @@ func (c *cleaner) put(r rune, next string) int {
 		if pictographic(c.prev) || keycap(c.prev) {
 			c.write(r)
 		}
+	case r >= 0x180B && r <= 0x180F && unicode.IsLetter(c.prev) && unicode.Is(unicode.Mongolian, c.prev):
+		c.write(r) // chooses the form of a Mongolian letter
 	case r == 0x1F3F4:
 		c.write(r)
 		return c.flag(next)
@@ -144,6 +146,9 @@ func (c *cleaner) joins(r rune, next string) bool {
 		return true
 	}
 	if unicode.In(c.prev, joining...) && unicode.IsLetter(after) && unicode.In(after, joining...) {
+		return true
+	}
+	if unicode.IsLetter(c.prev) && unicode.In(c.prev, joining...) && unicode.Is(virama, after) { // Bengali: ra before ya
 		return true
 	}
 	emoji := pictographic(c.prev) || c.prev == 0xFE0F || c.prev >= 0x1F3FB && c.prev <= 0x1F3FF
