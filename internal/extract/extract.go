@@ -29,12 +29,8 @@ var (
 type ScriptOptions struct {
 	// FinishAnimations ends the finite animations and transitions that are
 	// running before the walk, so that a page that fades in is read as it
-	// will look. Apart from Unveil it is the only thing the script ever changes.
+	// will look. It is the only thing the script ever changes.
 	FinishAnimations bool
-	// Unveil shows the boxes around nearly all of the page's text that are
-	// transparent or invisible as a whole: pages hide so until their scripts
-	// have run. It is for pages that show nothing otherwise.
-	Unveil bool
 }
 
 // Script returns the expression to evaluate in an isolated world of each
@@ -42,7 +38,7 @@ type ScriptOptions struct {
 // through accessors taken from the prototypes of its own world, so a page can
 // neither fool nor notice it.
 func Script(o ScriptOptions) string {
-	opts := fmt.Sprintf("{finishAnimations:%t,unveil:%t}", o.FinishAnimations, o.Unveil)
+	opts := fmt.Sprintf("{finishAnimations:%t}", o.FinishAnimations)
 	var b strings.Builder
 	b.Grow(len(visibilityJS) + len(inkJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")

@@ -15,7 +15,7 @@ const scrollWidth = getter(Element, 'scrollWidth'), scrollHeight = getter(Elemen
 const scrollLeft = getter(Element, 'scrollLeft'), scrollTop = getter(Element, 'scrollTop');
 const clientLeft = getter(Element, 'clientLeft'), clientTop = getter(Element, 'clientTop');
 const clientWidth = getter(Element, 'clientWidth'), clientHeight = getter(Element, 'clientHeight');
-const offsetParent = getter(HTMLElement, 'offsetParent'), inlineStyle = getter(HTMLElement, 'style');
+const offsetParent = getter(HTMLElement, 'offsetParent');
 const { querySelector, querySelectorAll, elementsFromPoint, createTreeWalker, createRange, getAnimations } = Document.prototype;
 const title = getter(Document, 'title'), documentURL = getter(Document, 'URL');
 const rootElement = getter(Document, 'documentElement').call(document), bodyElement = getter(Document, 'body').call(document);

@@ -410,28 +410,6 @@ const fallback = () => {
   return n;
 };
 
-// unveil shows the boxes around nearly all of the text that are transparent or
-// invisible themselves: a page waits behind them for its scripts.
-const VEILED = 1000; // characters that make it worth while
-const unveil = () => {
-  const size = el => {
-    const w = createTreeWalker.call(document, el, 4);
-    let n = 0;
-    for (let t; n < CHARS && (t = w.nextNode());) if (!SKIP.has(localName.call(parentNode.call(t)))) n += squeeze(charData.call(t)).trim().length;
-    return n;
-  };
-  const all = bodyElement ? size(bodyElement) : 0;
-  if (all < VEILED) return;
-  for (let el = rootElement, depth = 0; el && depth < 20; depth++) {
-    const cs = styleOf(el), style = el instanceof HTMLElement ? inlineStyle.call(el) : null;
-    if (style && opacityOf(cs) < .1) style.setProperty('opacity', '1', 'important');
-    if (style && cs.visibility !== 'visible') style.setProperty('visibility', 'visible', 'important');
-    let next = null;
-    for (let c = firstChild.call(el); c && !next; c = nextSibling.call(c)) if (nodeType.call(c) === 1 && size(c) >= all * .9) next = c;
-    el = next;
-  }
-};
-
 // about lists the kinds of thing that the page says it is: the types in its
 // structured data, and Open Graph's.
 const about = () => {
@@ -450,7 +428,6 @@ const meta = selector => {
   return e ? attr(e, 'content').slice(0, 500) : '';
 };
 
-if (options.unveil) unveil();
 const finished = options.finishAnimations ? finishAnimations() : 0;
 visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
 uncover();

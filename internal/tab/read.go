@@ -285,9 +285,6 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 	if err != nil {
 		return unresponsive(ctx, err)
 	}
-	if p.Scriptless && doc.TextLen == 0 {
-		doc = t.unveiled(ctx, doc)
-	}
 	t.mu.Lock()
 	p.URL = t.visit.doc.url
 	t.mu.Unlock()
@@ -300,19 +297,6 @@ func (t *Tab) look(ctx context.Context, p *Page) error {
 // hardlyAnything is the number of characters below which a page is suspected
 // to be still drawing itself.
 const hardlyAnything = 20
-
-// unveiled walks a page that shows nothing once more, without the box that it
-// waits behind for its scripts, if there is one.
-func (t *Tab) unveiled(ctx context.Context, d *extract.Doc) *extract.Doc {
-	s, err := t.evaluateIn(ctx, t.mainFrame(), walkScriptUnveil)
-	if err != nil {
-		return d
-	}
-	if shown, err := extract.Parse(s); err == nil {
-		return shown
-	}
-	return d
-}
 
 // fallbackText is how many characters a page must keep for browsers without
 // scripts to be read as one of them does.
@@ -437,7 +421,6 @@ func walker(finish bool) string {
 var (
 	walkScript       = extract.Script(extract.ScriptOptions{})
 	walkScriptFinish = extract.Script(extract.ScriptOptions{FinishAnimations: true})
-	walkScriptUnveil = extract.Script(extract.ScriptOptions{FinishAnimations: true, Unveil: true})
 )
 
 // world is the name of our isolated world: the page's scripts cannot see it,
