@@ -43,6 +43,7 @@ func (d *Doc) focus() selection {
 		f.each(func(i int, row []float32) { likely[i] = learned().estimate(row) })
 		if chosen, promise := o.choose(likely, f.words); promise >= unsure {
 			in = chosen
+			o.siblings(in)
 		}
 	}
 	o.headings(in)
@@ -69,6 +70,34 @@ func (o *outline) selected(d *Doc, in []bool, region selection) selection {
 		return region
 	}
 	return f.selection
+}
+
+// mostTaken is the share of the text of one box from which on the rest belongs
+// to it: a last, short paragraph is easily taken for something else.
+const mostTaken = 0.8
+
+// siblings takes what stands in one box with text of which nearly all is
+// taken, unless it is links.
+func (o *outline) siblings(in []bool) {
+	type box struct{ size, taken int }
+	boxes := map[*node]*box{}
+	for i, u := range o.units {
+		b := boxes[u.box.parent]
+		if b == nil {
+			b = &box{}
+			boxes[u.box.parent] = b
+		}
+		b.size += u.size
+		if in[i] {
+			b.taken += u.size
+		}
+	}
+	for i, u := range o.units {
+		b := boxes[u.box.parent]
+		if float64(b.taken) >= mostTaken*float64(b.size) && 2*u.links < u.size {
+			in[i] = true
+		}
+	}
 }
 
 // headings takes the heading of each section that the first text after it is
