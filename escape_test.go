@@ -82,7 +82,7 @@ func TestNothingGetsAroundTheProxy(t *testing.T) {
 	for _, level := range []bellglass.SealLevel{bellglass.SealKernel, bellglass.SealLandlock, bellglass.SealProxyOnly} {
 		t.Run(string(level), func(t *testing.T) {
 			canary := testweb.NewCanary(t)
-			b, err := bellglass.New(bellglass.Options{Seal: level, CallTimeout: 40 * time.Second, NavigationTimeout: 30 * time.Second})
+			b, err := bellglass.New(bellglass.Options{Seal: level, CallTimeout: 40 * time.Second, NavigationTimeout: 30 * time.Second, TextLimit: 100_000})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func TestOutcomesAreToldApart(t *testing.T) {
 	web.Script("servfail.test", testweb.ServFail())
 	web.Script("private.test", testweb.Addrs("10.1.2.3"))
 	web.Script("mixed.test", testweb.Addrs("93.184.216.34", "127.0.0.1"))
-	web.Script("closed.test", testweb.Addrs("93.184.216.99"))
+	web.Script("closed.test", testweb.Addrs("93.184.217.98"))
 
 	web.Handle("badcoding.test", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -34,6 +34,7 @@ func TestPartsAreMarked(t *testing.T) {
 		w.Header().Set("Content-Length", "10000")
 		fmt.Fprint(w, "<title>t</title><p>the first part")
 		w.(http.Flusher).Flush()
+		time.Sleep(500 * time.Millisecond) // until it is on the page
 		panic(http.ErrAbortHandler)
 	}))
 	for _, scheme := range []string{"http", "https"} {

@@ -119,7 +119,7 @@ roles: {browsers: {clients: ["cn:worker"], trust_identity: true, %[4]s}}
 func TestBrowserBehindAGateway(t *testing.T) {
 	lab := netlab.Need(t)
 	web.Script("inside.test", testweb.Addrs("10.1.2.3"))
-	web.Script("empty-lot.test", testweb.Addrs("93.184.216.99"))
+	web.Script("empty-lot.test", testweb.Addrs("93.184.217.99"))
 	web.Handle("far-only.test", testweb.Site())
 	dns := outside(t, lab)
 	audit := new(notes)

@@ -47,6 +47,7 @@ func (d *Doc) focus() selection {
 		}
 	}
 	o.headings(in)
+	o.holes(in)
 	return o.selected(d, in, region)
 }
 
@@ -96,6 +97,17 @@ func (o *outline) siblings(in []bool) {
 		b := boxes[u.box.parent]
 		if float64(b.taken) >= mostTaken*float64(b.size) && 2*u.links < u.size {
 			in[i] = true
+		}
+	}
+}
+
+// holes takes a single text without links between two that are taken, such as
+// the line between a heading and its list.
+func (o *outline) holes(in []bool) {
+	for i := 1; i+1 < len(in); i++ {
+		if u := o.units[i]; !in[i] && in[i-1] && in[i+1] && u.links == 0 && u.heading() == 0 {
+			in[i] = true
+			i++ // what follows is no hole because of this one
 		}
 	}
 }
