@@ -260,10 +260,13 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 		}
 		slot.end.Assign(run)
 		page, err = slot.tab.Read(ctx, r)
-		if try > 0 || run.Requests() > 0 || !astray(page, err) {
+		lost := astray(page, err) && run.Requests() == 0
+		if lost || errors.Is(err, tab.ErrCrashed) {
+			slot.distrust()
+		}
+		if try > 0 || !lost {
 			return page, release, err
 		}
-		slot.distrust()
 		release()
 	}
 }

@@ -151,6 +151,8 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 		return p, contentError(p, main.attachment)
 	case committed == 0 && navError == "":
 		return p, ErrTimeout
+	case committed == 0 && p.Status == 0 && navError == "net::ERR_ABORTED" && main.redirected == 0:
+		return p, ErrCrashed // nobody but a process that died breaks off like this
 	case committed == 0 && p.Status == 0: // an error without any document
 		return p, &NetError{URL: p.URL, Text: navError, Status: main.redirected}
 	case committed == 0 || unreachable != "":
