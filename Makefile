@@ -24,7 +24,7 @@ test: build
 	@scripts/setup.sh --test
 	$(MAKE) --no-print-directory lint
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
-	go test -run '^$$' -bench . -benchtime 1x ./... | grep -v 'no test files'
+	go test -run '^$$' -bench . -benchtime 1x ./...
 	$(MAKE) --no-print-directory bench-egress BENCH_EGRESS='-rounds 1 -setups 20 -mib 16 -idle 50'
 
 lint: generate
