@@ -205,6 +205,9 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 		fs.expired = false
 	}
 	budget, virtual := t.budget(v, isMain), v.virtual
+	if virtual {
+		v.armed = time.Now()
+	}
 	t.mu.Unlock()
 
 	if virtual && (isMain || s != t.main) {

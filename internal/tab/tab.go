@@ -310,6 +310,9 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	if v != nil {
 		v.newFrames = true
 		budget = t.budget(v, false)
+		if virtual {
+			v.armed = time.Now()
+		}
 	}
 	t.mu.Unlock()
 	t.listen(s)

@@ -42,8 +42,9 @@ type visit struct {
 
 	virtual   bool // the page's clock is virtual: from the first document's end of parsing on
 	policy    emulation.VirtualTimePolicy
-	rounds    int  // budgets given after the first one ran out
-	newFrames bool // frames came since the last budget
+	armed     time.Time // when a budget was last sent
+	rounds    int       // budgets given after the first one ran out
+	newFrames bool      // frames came since the last budget
 	grace     time.Time
 	graced    bool
 	unblocked bool      // a script or style sheet came that the parser may have waited for
