@@ -25,6 +25,8 @@ var layers = map[string][]string{
 	"internal/netns":   {"internal/wire"},
 	"internal/chrome":  {"internal/cdp", "internal/jail"},
 	"internal/extract": {},
+	"digest":           {},
+	"internal/look":    {"digest", "internal/extract"},
 	"internal/tab":     {"internal/cdp", "internal/extract"},
 	"":                 {"policy", "egress", "internal/chrome", "internal/extract", "internal/pool", "internal/tab"},
 	"tools":            {""},

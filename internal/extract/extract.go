@@ -21,6 +21,8 @@ var (
 	visibilityJS string
 	//go:embed ink.js
 	inkJS string
+	//go:embed state.js
+	stateJS string
 	//go:embed walker.js
 	walkerJS string
 )
@@ -40,16 +42,19 @@ type ScriptOptions struct {
 func Script(o ScriptOptions) string {
 	opts := fmt.Sprintf("{finishAnimations:%t}", o.FinishAnimations)
 	var b strings.Builder
-	b.Grow(len(visibilityJS) + len(inkJS) + len(walkerJS) + 64)
+	b.Grow(len(visibilityJS) + len(inkJS) + len(stateJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")
-	b.WriteString(visibilityJS)
-	b.WriteString(inkJS)
+	b.WriteString(Sight())
 	b.WriteString(walkerJS)
 	b.WriteString("})(")
 	b.WriteString(opts)
 	b.WriteString(")")
 	return b.String()
 }
+
+// Sight is the part of the script that decides what is in sight, for other
+// walkers: definitions for the body of a function that yields a string.
+func Sight() string { return visibilityJS + inkJS + stateJS }
 
 // Doc is one parsed document, with the frames grafted into it.
 type Doc struct {

@@ -6,7 +6,6 @@ const URL_CHARS = 2049; // one more than a URL may have
 const ICON = 48; // px: images with a smaller side decorate; they name a link, but are not told of in the text
 const LABEL = 300; // characters of an image's alternative text: nobody sees it while the image shows
 
-const set = words => new Set(words.split(' '));
 const SKIP = set('script style template textarea input select option optgroup datalist head meta link title base ' +
   'audio video canvas map area rp col colgroup param source track progress meter noembed noframes ' +
   'desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient annotation annotation-xml');
@@ -24,7 +23,6 @@ let chars = 0, nodes = 0, uncounted = NODES, cut = false;
 let hiddenChars = 0, unrendered = 0, stretches = 0, inStretch = false;
 
 const escape = s => /[\\\n\r\t]/.test(s) ? s.replace(/[\\\n\r\t]/g, c => c === '\\' ? '\\\\' : c === '\n' ? '\\n' : c === '\r' ? '\\r' : '\\t') : s;
-const squeeze = s => /[\t\n\r\f]|  /.test(s) ? s.replace(/[ \t\n\r\f]+/g, ' ') : s;
 const write = line => {
   out.push(line);
   chars += line.length + 1;
@@ -75,17 +73,6 @@ const hideTree = el => {
 
 // --- text --------------------------------------------------------------------
 
-// legible rejects text too small or too crowded to read, as letters set on
-// top of each other are: under 10 square pixels for each of them.
-const legible = (b, data) => b.height >= LEGIBLE && b.width > .5 &&
-  (data.length < 9 || b.width * b.height >= 10 * (b.width * b.height > 400 * data.length ? 1 : squeeze(data).trim().length));
-
-// partSeen allows for letters that stick out of a tight box.
-const partSeen = (b, clip) => {
-  const y = Math.min(b.height * .2, 8), x = Math.min(b.width * .2, 2);
-  return seen(b.left + x, b.top + y, b.right - x, b.bottom - y, clip);
-};
-
 let halvings = 0;
 
 // visiblePart returns what of text from from to to is inside the clips,
@@ -123,15 +110,6 @@ const gap = (before, after, a, b) => {
 };
 
 const preserves = p => p.white ??= p.cs.whiteSpaceCollapse;
-
-const BY_STYLE = { visibilityProperty: true, opacityProperty: true }, BY_BOX = { opacityProperty: true };
-
-// boxed tells whether text inside p's element has a box at all. An element
-// with display: contents has none, so its nearest box is asked instead.
-// Opacity is asked about for the sake of closed shadow trees around it.
-const boxed = p => p.boxed ??= checkVisibility.call(p.box, p.box === p.el ? BY_STYLE : BY_BOX) &&
-  (p.box === p.el || p.cs.visibility === 'visible') &&
-  (localName.call(p.el) !== 'details' || styleOf(p.el, '::details-content').contentVisibility !== 'hidden');
 
 // text visits a text node in p.
 const text = (n, p) => {
@@ -191,7 +169,6 @@ const uncover = () => {
 
 // --- elements ------------------------------------------------------------------
 
-const attr = (el, name) => attribute.call(el, name) || '';
 const field = (key, value) => value ? '\t' + key + '=' + escape(String(value)) : '';
 
 // openLine is the line that opens el, or '' when el needs none.
@@ -238,28 +215,6 @@ const language = el => {
     if (name || localName.call(el) !== 'pre') return name;
   }
   return '';
-};
-
-// inherit is the state of what is in p, given the state st around it.
-const inherit = (p, inline, st) => {
-  const { el, cs, position } = p;
-  let { op, clip, back } = st;
-  if (cs.opacity !== '1' || cs.filter !== 'none' || cs.mask !== 'none') op *= opacityOf(cs);
-  if (position !== 'static') {
-    if (clip && (position === 'absolute' || position === 'fixed') || position === 'fixed') clip = clipFrom(el, position === 'fixed', clip, p.up);
-    if (cs.zIndex[0] === '-' && sunken(p)) op = 0;
-  }
-  if (cs.clipPath !== 'none') clip = shapeClip(el, cs.clipPath, clip);
-  if (!inline) {
-    clip = clipOf(el, cs, position, clip);
-    if (cs.backfaceVisibility === 'hidden' && turnedAway(p)) op = 0;
-  }
-  const bg = cs.backgroundColor;
-  if (bg !== 'rgba(0, 0, 0, 0)') {
-    const c = colour(bg);
-    back = !c ? null : c[3] > .99 ? c : back && over(c, c[3], back);
-  }
-  return op === st.op && clip === st.clip && back === st.back ? st : { op, clip, back };
 };
 
 let depth = 0, inPre = 0;
@@ -351,13 +306,6 @@ const lineBreak = () => {
   spaced = true, atomic = false, last = null;
 };
 
-// shown returns the box of an element with content of its own, if in sight.
-const shown = p => {
-  if (!boxed(p) || p.st.op < .1) return null;
-  const b = boxOf.call(p.el);
-  return b.width >= LEGIBLE && b.height >= LEGIBLE && seen(b.left, b.top, b.right, b.bottom, p.st.clip) > 0 ? b : null;
-};
-
 const image = p => {
   const alt = squeeze(attr(p.el, 'alt')).trim(), b = alt && shown(p);
   if (!b) return;
@@ -368,16 +316,6 @@ const image = p => {
 };
 
 let frames = 0;
-
-// frameIndex is the number of the child frame that el holds: -1 if it is not
-// to be found, null if el holds none.
-const frameIndex = el => {
-  const proto = [HTMLIFrameElement, HTMLFrameElement, HTMLObjectElement].find(c => el instanceof c);
-  const inner = proto ? getter(proto, 'contentWindow').call(el) : null;
-  if (!inner) return null;
-  for (let i = 0; i < window.length; i++) if (window[i] === inner) return i;
-  return -1;
-};
 
 // frame writes the place of a frame; false for an object that shows its own
 // contents instead of a document.

@@ -1,0 +1,206 @@
+package digest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// RenderOptions says how a digest is written. The zero value writes all the
+// limits allow, from the first element.
+type RenderOptions struct {
+	// Nonce closes the page's text: letters and digits that the page cannot
+	// have known, fresh for every result. It must not be empty.
+	Nonce string
+	// Offset is how many elements, in the order of the page, to leave out.
+	Offset int
+	// Elements is the most that are listed. If zero, [MaxElements].
+	Elements int
+	// Bytes is the most that is written. If zero, [MaxBytes].
+	Bytes int
+	// KeepQuery writes the query of links; otherwise it is left out.
+	KeepQuery bool
+	// NoText leaves the page's text out.
+	NoText bool
+}
+
+// minText is how many bytes of a digest are kept for the page's text when
+// there is that much.
+const minText = 1600
+
+// Render writes the digest:
+//
+//	Page: Pricing — Vendor
+//	URL: https://vendor.example/pricing   HTTP 200
+//	Generation: 7 (pass as "generation" to browser_click/browser_fill)
+//	Events: dialog dismissed: confirm "Leave?"
+//
+//	Interactive elements:
+//	[0] link "Products" -> /products
+//	[2] input(email) "Work email"
+//	[3] input(password) "Password" ⚠ fill-protected
+//	(elements 0-99 of 143; browser_state offset=100 for the rest)
+//
+//	untrusted_page_text 8f3a (first 1200 of 9400 chars; browser_extract for more):
+//	...
+//	end 8f3a
+//
+// It never exceeds the limit on bytes, and no string of the page begins a line
+// of its own or ends the fence.
+func (p *Page) Render(o RenderOptions) string {
+	if o.Nonce == "" {
+		panic("digest: no nonce")
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = MaxBytes
+	}
+	if o.Elements <= 0 {
+		o.Elements = MaxElements
+	}
+	var b strings.Builder
+	p.writeHead(&b, o)
+	b.WriteByte('\n')
+	text := ""
+	if !o.NoText {
+		text = p.textBlock(o, MaxText)
+	}
+	room := o.Bytes - b.Len() - min(len(text), minText)
+	b.WriteString(p.list(o, room))
+	if text != "" {
+		b.WriteString("\n")
+		if b.Len()+len(text) > o.Bytes {
+			text = p.fit(o, o.Bytes-b.Len())
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func (p *Page) writeHead(b *strings.Builder, o RenderOptions) {
+	fmt.Fprintf(b, "Page: %s\n", header(p.Title, MaxTitle))
+	fmt.Fprintf(b, "URL: %s", bare(p.URL, MaxURL))
+	if p.HTTPStatus > 0 {
+		fmt.Fprintf(b, "   HTTP %d", p.HTTPStatus)
+	}
+	fmt.Fprintf(b, "\nGeneration: %d (pass as \"generation\" to browser_click/browser_fill)\n", p.Generation)
+	if len(p.Events) > 0 {
+		fmt.Fprintf(b, "Events: %s\n", events(p.Events))
+	}
+	for _, f := range p.More {
+		fmt.Fprintf(b, "%s: %s\n", word(f.Key), header(f.Value, MaxURL))
+	}
+	if p.HiddenChars > 0 {
+		fmt.Fprintf(b, "Hidden: %d characters in %d blocks that no person could see, left out\n", p.HiddenChars, p.HiddenBlocks)
+	}
+	if p.Above > 0 || p.Below > 0 {
+		fmt.Fprintf(b, "Scroll: %d px above, %d px below\n", p.Above, p.Below)
+	}
+}
+
+// maxEvents bounds what events take of a digest, in code points.
+const maxEvents = 800
+
+func events(all []string) string {
+	var parts []string
+	n := 0
+	for i, e := range all {
+		e = header(e, MaxTitle)
+		if n += len(e) + 2; n > maxEvents {
+			parts = append(parts, fmt.Sprintf("… +%d more", len(all)-i))
+			break
+		}
+		parts = append(parts, e)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// list writes the elements, in at most room bytes.
+func (p *Page) list(o RenderOptions, room int) string {
+	total := len(p.Elements)
+	if total == 0 {
+		return "Interactive elements: none found\n"
+	}
+	from := min(max(o.Offset, 0), total)
+	to := min(from+o.Elements, total)
+	lines := p.lines(o, from, to)
+	const heading = "Interactive elements:\n"
+	room -= len(heading) + len(rangeLine(total, total, total))
+	n := 0
+	for n < len(lines) && room >= len(lines[n])+1 {
+		room -= len(lines[n]) + 1
+		n++
+	}
+	var b strings.Builder
+	b.WriteString(heading)
+	for _, l := range lines[:n] {
+		b.WriteString(l + "\n")
+	}
+	if from > 0 || from+n < total {
+		b.WriteString(rangeLine(from, from+n, total))
+	}
+	return b.String()
+}
+
+// rangeLine says which elements were listed, and how to get the others.
+func rangeLine(from, to, total int) string {
+	which := fmt.Sprintf("elements %d-%d of %d", from, to-1, total)
+	if to <= from {
+		which = "no elements listed of " + strconv.Itoa(total)
+	}
+	if to >= total {
+		return "(" + which + ")\n"
+	}
+	return fmt.Sprintf("(%s; browser_state offset=%d for the rest)\n", which, to)
+}
+
+// lines writes the lines of elements from to to. A row is named where a
+// label and name alone would not tell elements apart.
+func (p *Page) lines(o RenderOptions, from, to int) []string {
+	type said struct{ label, name, origin string }
+	count := map[said]int{}
+	key := func(e *Element) said { return said{e.Label(), e.Name, e.Origin} }
+	for i := range p.Elements {
+		count[key(&p.Elements[i])]++
+	}
+	var out []string
+	for i := from; i < to; i++ {
+		e := &p.Elements[i]
+		alike := count[key(e)] > 1
+		out = append(out, e.line(lineOptions{page: p.URL, query: o.KeepQuery, row: alike, group: alike || e.Checked != None}))
+	}
+	return out
+}
+
+// textBlock writes the page's text in its fence, at most limit code points.
+func (p *Page) textBlock(o RenderOptions, limit int) string {
+	if p.Chars == 0 && p.Text == "" {
+		return "untrusted_page_text " + o.Nonce + " (none):\nend " + o.Nonce + "\n"
+	}
+	text := cut(p.Text, limit)
+	lines := strings.Split(text, "\n")
+	n := 0
+	for i, l := range lines {
+		lines[i] = textLine(l)
+		n += len([]rune(l))
+	}
+	n += len(lines) - 1
+	head := "untrusted_page_text " + o.Nonce + ":\n"
+	if p.Chars > n || len(text) < len(p.Text) {
+		head = fmt.Sprintf("untrusted_page_text %s (first %d of %d chars; browser_extract for more):\n", o.Nonce, n, max(p.Chars, n))
+	}
+	return head + strings.Join(lines, "\n") + "\nend " + o.Nonce + "\n"
+}
+
+// fit writes as much of the text as fits in room bytes, or nothing.
+func (p *Page) fit(o RenderOptions, room int) string {
+	lo, hi, best := 0, MaxText, ""
+	for lo <= hi {
+		mid := (lo + hi) / 2
+		if s := p.textBlock(o, mid); len(s) <= room {
+			best, lo = s, mid+1
+		} else {
+			hi = mid - 1
+		}
+	}
+	return best
+}

@@ -1,0 +1,145 @@
+// One control, described.
+
+const VALUE_CHARS = 300, URL_CHARS = 2049;
+
+const tri = (el, name) => { const v = attr(el, name); return v === 'true' || v === 'mixed' ? v : v === 'false' ? 'false' : ''; };
+
+const describe = e => {
+  const { el, tag, p, box } = e, d = { n: number(el), t: tag, r: e.role };
+  const inputs = tag === 'input' ? inputType(el) : '';
+  e.type = inputs || (tag === 'button' ? ofForm(tag, el, 'type') : '');
+  if (e.type) d.y = e.type;
+  if (tag === 'a' && el instanceof HTMLAnchorElement) e.href = anchorHref.call(el);
+  else if (tag === 'area') e.href = areaHref.call(el);
+  else if (tag === 'a') e.href = attr(el, 'href') || attr(el, 'xlink:href');
+  if (e.href) d.h = e.href.slice(0, URL_CHARS);
+  e.editable = tag === 'textarea' || tag === 'input' && TYPED.has(inputs) || isEditor(el);
+  if (e.how === 'media') d.r = e.role ||= tag;
+  if (!e.role && (e.how === 'hint' || e.how === 'cursor')) d.r = tag === 'img' || tag === 'svg' ? 'img' : 'clickable';
+  const name = nameOf(tag, el, d.r, e.content);
+  d.m = name || fallbackName(tag, el, e);
+  const secret = protectedField(tag, el, [d.m]);
+  if (secret) d.p = 1;
+  if (e.editable) d.ed = 1;
+  if (tag in formClasses) form(tag, el, d);
+  value(tag, el, d, e, inputs, secret);
+  states(tag, el, d, e, inputs);
+  const row = rowOf(p);
+  if (row) d.w = rowText(row, e);
+  const group = tag === 'input' || e.role === 'radio' || e.role === 'checkbox' ? groupOf(tag, el) : '';
+  if (group && group !== d.m) d.g = group;
+  d.b = [Math.round(box.left), Math.round(box.top), Math.round(box.width), Math.round(box.height)];
+  if (box.right > 0 && box.bottom > 0 && box.left < viewWidth && box.top < viewHeight) {
+    d.v = 1;
+    if (hidden(e)) d.c = 1;
+  }
+  return d;
+};
+
+const form = (tag, el, d) => {
+  const f = ofForm(tag, el, 'form');
+  if (!f) return;
+  const own = (tag === 'button' || tag === 'input') && hasAttribute.call(el, 'formaction') ? ofForm(tag, el, 'formAction') : '';
+  d.a = (own || formAction.call(f)).slice(0, URL_CHARS);
+  d.am = (own || hasAttribute.call(el, 'formmethod')) && (tag === 'button' || tag === 'input') ? ofForm(tag, el, 'formMethod') || formMethod.call(f) : formMethod.call(f);
+};
+
+const value = (tag, el, d, e, type, secret) => {
+  let v = '';
+  if (tag === 'select') {
+    if (!secret) v = selectedText(el), choices(el, d);
+  } else if (secret || type === 'password') {
+    return;
+  } else if (tag === 'textarea') {
+    v = areaValue.call(el);
+  } else if (tag === 'input') {
+    if (TYPED.has(type) || type === 'range' || type === 'color') v = inputValue(el);
+    else if (type === 'file') v = fileName(inputValue(el).replace(/\\/g, '/'));
+    if (type === 'range' || type === 'number' || /^(?:date|time|month|week|datetime-local)$/.test(type)) limits(d, inputMin(el), inputMax(el), inputStep(el));
+  } else if (isEditor(el)) {
+    v = innerText.call(el);
+  } else if (e.role === 'slider' || e.role === 'spinbutton') {
+    v = attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow');
+    limits(d, attr(el, 'aria-valuemin'), attr(el, 'aria-valuemax'), '');
+  } else if (NAMED_BY_AUTHOR.has(e.role) && e.content !== d.m) {
+    v = e.content;
+  }
+  v = one(v.slice(0, 4 * VALUE_CHARS));
+  if (v) d.l = v;
+};
+
+const limits = (d, min, max, step) => {
+  if (min) d.lo = min.slice(0, 40);
+  if (max) d.hi = max.slice(0, 40);
+  if (step) d.st = step.slice(0, 40);
+};
+
+const choices = (el, d) => {
+  const all = selectOptions.call(el), n = optionCount.call(all);
+  d.k = 0, d.o = [];
+  for (let i = 0; i < n; i++) {
+    const o = optionAt.call(all, i);
+    if (hasAttribute.call(o, 'hidden')) continue;
+    d.k++;
+    if (d.o.length >= options.choices) continue;
+    const g = parentNode.call(o), c = { t: one(optionText.call(o)), v: optionValue.call(o).slice(0, VALUE_CHARS) };
+    if (g instanceof HTMLOptGroupElement) c.g = one(attr(g, 'label'));
+    if (optionSelected.call(o)) c.s = 1;
+    if (matches.call(o, ':disabled')) c.d = 1;
+    d.o.push(c);
+  }
+};
+
+const states = (tag, el, d, e, type) => {
+  const checkable = /^(?:checkbox|radio|switch|menuitemcheckbox|menuitemradio)$/.test(e.role);
+  if (type === 'checkbox' || type === 'radio') d.ck = type === 'checkbox' && inputMixed(el) ? 'mixed' : String(inputChecked(el));
+  else if (checkable) d.ck = tri(el, 'aria-checked') || 'false';
+  else if (tri(el, 'aria-checked')) d.ck = tri(el, 'aria-checked');
+  if (tri(el, 'aria-pressed')) d.pr = tri(el, 'aria-pressed');
+  if (tag === 'summary') d.ex = String(detailsOpen.call(parentNode.call(el)));
+  else if (tri(el, 'aria-expanded')) d.ex = tri(el, 'aria-expanded');
+  if (tri(el, 'aria-selected')) d.se = tri(el, 'aria-selected');
+  const current = attr(el, 'aria-current');
+  if (current && current !== 'false') d.cu = 1;
+  if (matches.call(el, ':disabled') || e.p.disabled || attr(el, 'aria-disabled') === 'true') d.d = 1;
+  if (tag === 'textarea' ? areaReadOnly.call(el) : tag === 'input' && TYPED.has(type) && inputReadOnly(el) || attr(el, 'aria-readonly') === 'true') d.ro = 1;
+  if (tag === 'textarea' ? areaRequired.call(el) : tag === 'select' ? selectRequired.call(el) : tag === 'input' && inputRequired(el) || attr(el, 'aria-required') === 'true') d.rq = 1;
+  const invalid = attr(el, 'aria-invalid');
+  if (invalid && invalid !== 'false' || tag in formClasses && matches.call(el, ':user-invalid')) d.iv = 1;
+  if (tag === 'select' ? selectMultiple.call(el) : tag === 'input' && inputMultiple(el) || attr(el, 'aria-multiselectable') === 'true') d.mu = 1;
+  if (el === focused) d.f = 1;
+};
+
+const focused = (() => {
+  let a = activeElement.call(document);
+  for (let i = 0; a && i < 50; i++) {
+    const r = rootOf(a), n = r && shadowActive.call(r);
+    if (!n) break;
+    a = n;
+  }
+  return a === bodyElement ? null : a;
+})();
+
+// hits tells whether a click on x, y would operate the element.
+const hits = (e, x, y) => {
+  const at = atPoint(x, y);
+  if (!at) return false;
+  if (at === e.el || inside(at, e.el)) return true;
+  const l = e.via?.el;
+  if (l && inside(at, l)) return true;
+  if (e.tag in formClasses) for (const l of labelsOf(e.tag, e.el)) if (inside(at, l)) return true;
+  return e.tag === 'area' && localName.call(at) === 'img';
+};
+
+let probes = 3000;
+
+// hidden tells whether something is on top of every point of e that was tried.
+const hidden = e => {
+  const b = e.box, l = Math.max(b.left, 0), t = Math.max(b.top, 0), r = Math.min(b.right, viewWidth), m = Math.min(b.bottom, viewHeight);
+  for (const [fx, fy] of [[.5, .5], [.1, .5], [.9, .5], [.5, .15], [.5, .85]]) {
+    if (--probes < 0) return false;
+    const x = l + (r - l) * fx, y = t + (m - t) * fy;
+    if (hits(e, Math.min(x, viewWidth - 1), Math.min(y, viewHeight - 1))) return false;
+  }
+  return true;
+};
