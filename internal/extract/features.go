@@ -101,13 +101,13 @@ func (f *features) own(u *unit, i int) {
 		ratio(w.upper, w.letters))
 	f.flag(strings.IndexAny(lastRune(u.text()), ".!?…。") == 0)
 	f.add(ratio(w.commas, w.words), float32(u.heading()))
-	f.flag(strings.ContainsAny(u.text(), currency))
-	f.flag(strings.ContainsAny(u.text(), "©®™"))
-	f.flag(strings.Contains(u.text(), "?"))
+	f.flag(w.money)
+	f.flag(w.rights)
+	f.flag(w.question)
 	f.flag(strings.HasSuffix(u.text(), ":"))
-	f.flag(strings.ContainsAny(u.text(), "|»›•·→"))
+	f.flag(w.separator)
 	f.flag(u.fixed)
-	s := f.sums[u.box]
+	s := f.sums[u.box.at]
 	for p := range numPlaces {
 		f.flag(s.within&(1<<p) != 0)
 	}
@@ -116,8 +116,6 @@ func (f *features) own(u *unit, i int) {
 
 // numFeatures is the length of a row.
 const numFeatures = 187
-
-const currency = "$€£¥₹₽₩"
 
 func lastRune(s string) string {
 	for i := len(s) - 1; i >= 0; i-- {
@@ -128,7 +126,11 @@ func lastRune(s string) string {
 	return ""
 }
 
-type wordCount struct{ words, capitals, letters, upper, digits, commas int }
+type wordCount struct {
+	words, capitals, letters, upper, digits, commas int
+
+	money, rights, question, separator bool // a sign of currency; ©, ® or ™; a question mark; what stands between crumbs
+}
 
 func countWords(s string) wordCount {
 	var w wordCount
@@ -153,11 +155,22 @@ func countWords(s string) wordCount {
 			if upper {
 				w.upper++
 			}
-		case r == ',':
+			continue
+		case r == '\'', r == '’':
+			continue
+		}
+		in = false
+		switch r {
+		case ',':
 			w.commas++
-			in = false
-		case r != '\'' && r != '’':
-			in = false
+		case '$', '€', '£', '¥', '₹', '₽', '₩':
+			w.money = true
+		case '©', '®', '™':
+			w.rights = true
+		case '?':
+			w.question = true
+		case '|', '»', '›', '•', '·', '→':
+			w.separator = true
 		}
 	}
 	return w
@@ -199,7 +212,7 @@ func (f *features) position(u *unit, i int) {
 	f.flag(u == f.heading)
 }
 
-func (f *features) headingAt() int { return f.sums[f.heading.box].first }
+func (f *features) headingAt() int { return f.sums[f.heading.box.at].first }
 
 // toRunning is how many units it is to the running text before and after.
 func (f *features) toRunning() (before, after []int) {
@@ -278,13 +291,13 @@ const levels = 4
 
 // blocks is what the blocks around it hold.
 func (f *features) blocks(u *unit) {
-	s := f.sums[u.box]
+	s := f.sums[u.box.at]
 	f.add(lg(s.size), ratio(s.links, s.size), ratio(u.size, s.size))
 	total := f.chars[len(f.units)]
 	n := u.box
 	for range levels {
-		n = f.sums[n].around
-		s := f.sums[n]
+		n = f.sums[n.at].around
+		s := f.sums[n.at]
 		f.add(ratio(s.size, total), lg(s.size), ratio(s.links, s.size), ratio(s.running, s.size), ratio(s.size, s.units), lg(s.headings), lg(s.units))
 		if f.heading == nil {
 			f.add(-1)
@@ -301,8 +314,8 @@ func (f *features) uiAround(u *unit) []float32 {
 	var out [levels - 1]float32
 	n := u.box
 	for i := range out {
-		n = f.sums[n].around
-		s := f.sums[n]
+		n = f.sums[n.at].around
+		s := f.sums[n.at]
 		out[i] = float32((f.ui[s.end] - f.ui[s.first]) / float64(max(f.words[s.end]-f.words[s.first], 1)))
 	}
 	return out[:]
@@ -317,8 +330,8 @@ func (f *features) repetition(u *unit) {
 		if n == nil || n.parent == nil {
 			break
 		}
-		if s := f.sums[n]; s != nil && s.same > best {
-			best, group = s.same, f.sums[n.parent]
+		if s := f.sums[n.at]; s != nil && s.same > best {
+			best, group = s.same, f.sums[n.parent.at]
 		}
 		n = n.parent
 	}

@@ -25,12 +25,18 @@ const (
 // selection says what of a page is rendered: what is below top, without skip.
 type selection struct {
 	top  *node
-	skip map[*node]bool
+	skip marks
 }
+
+// marks is a set of nodes that have their places.
+type marks []bool
+
+func (m marks) has(n *node) bool { return n.at < len(m) && m[n.at] }
+func (m marks) add(n *node)      { m[n.at] = true }
 
 // focus chooses the main part of the page. It never chooses nothing.
 func (d *Doc) focus() selection {
-	region := selection{top: d.region(), skip: map[*node]bool{}}
+	region := selection{top: d.region()}
 	if d.root.size <= smallPage {
 		return region
 	}
@@ -55,7 +61,7 @@ func (d *Doc) focus() selection {
 // them; all of the region if that would leave hardly anything.
 func (o *outline) selected(d *Doc, in []bool, region selection) selection {
 	f := focus{outline: o, all: d.root}
-	f.top, f.skip = d.root, map[*node]bool{}
+	f.top, f.skip = d.root, make(marks, len(o.nodes))
 	kept := make([]int, len(in)+1) // before each unit
 	for i, u := range o.units {
 		kept[i+1] = kept[i]
@@ -67,7 +73,7 @@ func (o *outline) selected(d *Doc, in []bool, region selection) selection {
 	}
 	f.skipEmpty(d.root, kept)
 	f.dropRepeated()
-	if left := f.live()[d.root]; left == nil || left.size < leastText {
+	if f.live()[d.root.at].size < leastText {
 		return region
 	}
 	return f.selection
@@ -134,12 +140,12 @@ func (o *outline) headings(in []bool) {
 // pictures and rules; one without any text stays between units that do.
 func (f *focus) skipEmpty(n *node, kept []int) {
 	for _, k := range n.kids {
-		s := f.sums[k]
+		s := f.sums[k.at]
 		switch {
 		case s == nil:
 		case s.first == s.end && s.first > 0 && s.end < len(f.units) && kept[s.end+1]-kept[s.first-1] == 2:
 		case kept[s.end] == kept[s.first]:
-			f.skip[k] = true
+			f.skip.add(k)
 		default:
 			f.skipEmpty(k, kept)
 		}

@@ -3,6 +3,7 @@ package extract
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // folded is a text made comparable: lower case, without accents, white space
@@ -39,6 +40,25 @@ func fold(s string) folded {
 	}
 	f.text = b.String()
 	return f
+}
+
+// foldText is the text of fold.
+func foldText(s string) string {
+	b := make([]byte, 0, len(s))
+	space := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			return fold(s).text
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b, space = append(b, c), false
+		case 'A' <= c && c <= 'Z':
+			b, space = append(b, c|0x20), false
+		case !space:
+			b, space = append(b, ' '), true
+		}
+	}
+	return string(b)
 }
 
 // foldRune returns r in lower case without its accents.

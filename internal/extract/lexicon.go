@@ -55,7 +55,7 @@ var lexiconOf = func() map[string]uint32 {
 	sorts := map[string]uint32{}
 	for i, words := range lexicon {
 		for w := range strings.FieldsSeq(words) {
-			sorts[fold(w).text] |= 1 << i
+			sorts[foldText(w)] |= 1 << i
 		}
 	}
 	return sorts

@@ -31,13 +31,13 @@ type list struct {
 	step    int
 	style   string
 	ordered bool
-	skip    map[*node]bool
+	skip    marks
 }
 
 func (l *list) items(n *node) {
 	for _, k := range n.kids {
 		switch {
-		case l.skip[k]:
+		case l.skip.has(k):
 		case k.is("li"):
 			l.addLoose()
 			l.item(k)

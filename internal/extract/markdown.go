@@ -30,7 +30,7 @@ type flow struct {
 	parts []part
 	line  line
 	nest  int
-	skip  map[*node]bool // what is left out
+	skip  marks // what is left out
 }
 
 // part is one finished block. An apart one has empty lines around it.
@@ -70,7 +70,7 @@ func (f *flow) children(n *node) {
 }
 
 func (f *flow) node(n *node) {
-	if f.skip[n] {
+	if f.skip.has(n) {
 		return
 	}
 	switch n.kind {

@@ -16,6 +16,17 @@ type model struct {
 	Features int
 	Base     float64
 	Trees    [][]branch
+
+	roots []int32 // of the trees, in steps
+	steps []step
+}
+
+// step is a branch as estimate reads it: small, so that the whole model stays
+// in the processor's cache.
+type step struct {
+	cut         float32 // of a leaf, the value
+	left, right int32   // zero at a leaf: no step leads back to the first
+	feature     uint16
 }
 
 // branch is a node of a tree: the first is the root. A leaf has no way on and
@@ -40,8 +51,24 @@ var learned = sync.OnceValue(func() *model {
 	if err := m.check(); err != nil {
 		panic(fmt.Sprintf("extract: model.json: %v", err))
 	}
+	m.flatten()
 	return m
 })
+
+// flatten lays the trees out for estimate.
+func (m *model) flatten() {
+	for _, t := range m.Trees {
+		root := int32(len(m.steps))
+		m.roots = append(m.roots, root)
+		for _, b := range t {
+			s := step{cut: b.Value}
+			if b.Left != 0 {
+				s = step{cut: b.Cut, left: root + int32(b.Left), right: root + int32(b.Right), feature: uint16(b.Feature)}
+			}
+			m.steps = append(m.steps, s)
+		}
+	}
+}
 
 func (m *model) check() error {
 	if m.Features != numFeatures {
@@ -65,16 +92,16 @@ func (m *model) check() error {
 
 func (m *model) estimate(row []float32) float64 {
 	sum := m.Base
-	for _, t := range m.Trees {
-		b := &t[0]
-		for b.Left != 0 {
-			if row[b.Feature] <= b.Cut {
-				b = &t[b.Left]
+	for _, root := range m.roots {
+		s := &m.steps[root]
+		for s.left != 0 {
+			if row[s.feature] <= s.cut {
+				s = &m.steps[s.left]
 			} else {
-				b = &t[b.Right]
+				s = &m.steps[s.right]
 			}
 		}
-		sum += float64(b.Value)
+		sum += float64(s.cut)
 	}
 	return 1 / (1 + math.Exp(-sum))
 }

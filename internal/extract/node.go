@@ -27,6 +27,8 @@ type node struct {
 	size   int // visible code points in it and below
 	frame  int
 	shown  bool // of a frame: it is in sight; of an image: it is no icon
+
+	at, end int // place in its tree, parents first, and that of the first node that is not below it; see number
 }
 
 type attr struct{ key, value string }
@@ -70,6 +72,18 @@ func (n *node) walk(visit func(*node) bool) bool {
 		}
 	}
 	return true
+}
+
+// number gives n and all below it their places, from at on, and returns the
+// first one that is free.
+func (n *node) number(at int) int {
+	n.at = at
+	at++
+	for _, k := range n.kids {
+		at = k.number(at)
+	}
+	n.end = at
+	return at
 }
 
 // grow adds size to n and all around it.

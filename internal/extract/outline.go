@@ -9,7 +9,8 @@ import (
 // units, and sums over the tree.
 type outline struct {
 	units   []*unit
-	sums    map[*node]*sums
+	nodes   []*node         // each at its place
+	sums    []*sums         // by place; nil of those that have no units of their own
 	heading *unit           // the page's own heading, if there is one
 	title   map[string]bool // words of the document's title
 }
@@ -44,7 +45,7 @@ func (u *unit) text() string {
 // same.
 func (u *unit) key() string {
 	if u.folded == "" {
-		u.folded = strings.TrimSpace(fold(u.text()).text)
+		u.folded = strings.TrimSpace(foldText(u.text()))
 	}
 	return u.folded
 }
@@ -73,7 +74,9 @@ func headingLevel(n *node) int {
 }
 
 func outlineOf(d *Doc) *outline {
-	o := &outline{sums: map[*node]*sums{}, title: wordSet(d.Title)}
+	n := d.root.number(0)
+	o := &outline{nodes: make([]*node, 0, n), sums: make([]*sums, n), title: wordSet(d.Title)}
+	d.root.walk(func(n *node) bool { o.nodes = append(o.nodes, n); return true })
 	o.collect(d.root, false, false)
 	o.place(d.root, nil, 1)
 	o.heading = o.mainHeading()
@@ -88,7 +91,7 @@ func (n *node) opens() bool {
 // collect gathers the units below n and returns their sums.
 func (o *outline) collect(n *node, linked, fixed bool) *sums {
 	s := &sums{first: len(o.units)}
-	o.sums[n] = s
+	o.sums[n.at] = s
 	linked = linked || n.is("a")
 	fixed = fixed || n.is("table", "pre")
 	var run []*node
@@ -130,10 +133,10 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 
 // place fills in what a block's sums say about its surroundings.
 func (o *outline) place(n, parent *node, same int) {
-	s := o.sums[n]
+	s := o.sums[n.at]
 	s.same, s.around, s.within = same, n, placeOf(n)
 	if parent != nil {
-		p := o.sums[parent]
+		p := o.sums[parent.at]
 		s.depth = p.depth + 1
 		s.within |= p.within
 		s.around = parent
@@ -141,20 +144,45 @@ func (o *outline) place(n, parent *node, same int) {
 			s.around = p.around
 		}
 	}
-	var count map[string]int
-	if len(n.kids) > 1 {
-		count = map[string]int{}
-		for _, k := range n.kids {
-			if o.sums[k] != nil && k.size > 0 {
-				count[k.tag]++
-			}
+	var count tally
+	for _, k := range n.kids {
+		if o.sums[k.at] != nil && k.size > 0 {
+			count.add(k.tag)
 		}
 	}
 	for _, k := range n.kids {
-		if o.sums[k] != nil {
-			o.place(k, n, count[k.tag])
+		if o.sums[k.at] != nil {
+			o.place(k, n, count.of(k.tag))
 		}
 	}
+}
+
+// tally counts names, few of them different: a list is quicker than a map.
+type tally []struct {
+	name string
+	n    int
+}
+
+func (t *tally) add(name string) {
+	for i := range *t {
+		if (*t)[i].name == name {
+			(*t)[i].n++
+			return
+		}
+	}
+	*t = append(*t, struct {
+		name string
+		n    int
+	}{name, 1})
+}
+
+func (t tally) of(name string) int {
+	for _, c := range t {
+		if c.name == name {
+			return c.n
+		}
+	}
+	return 0
 }
 
 // newUnit makes a unit of a run of nodes, or nil if there is no text in it.
@@ -234,14 +262,9 @@ func ratio(a, b int) float32 {
 	return float32(a) / float32(b)
 }
 
-// inside reports that n is anc or below it.
+// inside reports that n is anc or below it; both have their places.
 func inside(n, anc *node) bool {
-	for ; n != nil; n = n.parent {
-		if n == anc {
-			return true
-		}
-	}
-	return false
+	return anc.at <= n.at && n.at < anc.end
 }
 
 // long reports that a text is too long to be the same by chance.

@@ -1,6 +1,9 @@
 package extract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Rules of thumb about what is no part of the main text. Alone they are not
 // good enough; what they say of a unit is among its features.
@@ -30,7 +33,7 @@ func (v *verdicts) of(i int) []float32 {
 // out.
 func judge(o *outline, all, root *node) verdicts {
 	f := focus{outline: o, all: all, inMain: all != root}
-	f.top, f.skip = all, map[*node]bool{}
+	f.top, f.skip = all, make(marks, len(o.nodes))
 	var v verdicts
 	f.dropFurniture(f.all)
 	v.content = f.chosen()
@@ -40,7 +43,7 @@ func judge(o *outline, all, root *node) verdicts {
 	f.dropLinkSections(f.top, f.live())
 	f.dropRepeated()
 	v.kept = f.chosen()
-	v.article = isArticle(f.live()[f.top])
+	v.article = isArticle(&f.live()[f.top.at])
 	v.steps, v.score = o.scores()
 	return v
 }
@@ -48,8 +51,9 @@ func judge(o *outline, all, root *node) verdicts {
 // chosen reports of each unit whether it is still in.
 func (f *focus) chosen() []bool {
 	in := make([]bool, len(f.units))
+	gone := f.gone()
 	for i, u := range f.units {
-		in[i] = inside(u.box, f.top) && !f.skipped(u)
+		in[i] = inside(u.box, f.top) && !gone.unit(u)
 	}
 	return in
 }
@@ -58,7 +62,7 @@ func (f *focus) chosen() []bool {
 // further out and to those full of links, as many readers do. It returns for
 // each unit how far it is from the best block, and the best score around it.
 func (o *outline) scores() (steps, score []float32) {
-	points := map[*node]float64{}
+	points := make([]float64, len(o.nodes))
 	for _, u := range o.units {
 		if u.size < 25 || u.links*2 > u.size {
 			continue
@@ -69,13 +73,14 @@ func (o *outline) scores() (steps, score []float32) {
 			if n == nil {
 				break
 			}
-			points[n] += p / divide
+			points[n.at] += p / divide
 			n = n.parent
 		}
 	}
-	for n := range points {
-		s := o.sums[n]
-		points[n] *= 1 - float64(ratio(s.links, s.size))
+	for i, s := range o.sums {
+		if s != nil {
+			points[i] *= 1 - float64(ratio(s.links, s.size))
+		}
 	}
 	var best *node
 	for _, u := range o.units { // in order, so that a tie has one winner
@@ -84,7 +89,7 @@ func (o *outline) scores() (steps, score []float32) {
 			if n == nil {
 				break
 			}
-			if points[n] > points[best] {
+			if best == nil && points[n.at] > 0 || best != nil && points[n.at] > points[best.at] {
 				best = n
 			}
 			n = n.parent
@@ -96,23 +101,26 @@ func (o *outline) scores() (steps, score []float32) {
 // maxSteps stands for everything further away.
 const maxSteps = 9
 
-func (o *outline) distances(best *node, points map[*node]float64) (steps, score []float32) {
+func (o *outline) distances(best *node, points []float64) (steps, score []float32) {
 	steps, score = make([]float32, len(o.units)), make([]float32, len(o.units))
-	away := map[*node]float32{}
+	away, top := make([]float32, len(o.nodes)), slices.Clone(points) // of each node, and of those around it
+	for i := range away {
+		away[i] = maxSteps
+	}
 	for n, k := best, float32(0); n != nil && k < maxSteps-1; n, k = n.parent, k+1 {
-		away[n] = k
+		away[n.at] = k
+	}
+	for i, n := range o.nodes[1:] {
+		p := n.parent.at
+		if away[i+1] == maxSteps {
+			away[i+1] = away[p]
+		}
+		top[i+1] = max(top[i+1], top[p])
 	}
 	for i, u := range o.units {
-		steps[i] = maxSteps
-		top := 0.0
-		for n := u.box; n != nil; n = n.parent {
-			if k, ok := away[n]; ok && steps[i] == maxSteps {
-				steps[i] = k
-			}
-			top = max(top, points[n])
-		}
+		steps[i] = away[u.box.at]
 		if best != nil {
-			score[i] = float32(top / points[best])
+			score[i] = float32(top[u.box.at] / points[best.at])
 		}
 	}
 	return steps, score
@@ -129,12 +137,12 @@ type focus struct {
 // more than half of the text is no furniture.
 func (f *focus) dropFurniture(n *node) {
 	for _, k := range n.kids {
-		s := f.sums[k]
+		s := f.sums[k.at]
 		if s == nil || s.size == 0 {
 			continue
 		}
-		if s.size*2 <= f.sums[f.all].size && f.furniture(k, s) {
-			f.skip[k] = true
+		if s.size*2 <= f.sums[f.all.at].size && f.furniture(k, s) {
+			f.skip.add(k)
 			continue
 		}
 		f.dropFurniture(k)
@@ -160,66 +168,70 @@ func (f *focus) furniture(n *node, s *sums) bool {
 // what there is.
 func (f *focus) linkList(n *node, s *sums) bool {
 	return n.is("ul", "ol", "div", "section") && s.units >= 5 && s.links*20 > s.size*17 &&
-		s.size*4 < f.sums[f.all].size && s.size < 30*s.units
+		s.size*4 < f.sums[f.all.at].size && s.size < 30*s.units
 }
 
-// live returns the sums over the tree without what is left out.
-func (f *focus) live() map[*node]*sums {
-	live := map[*node]*sums{}
+// left is what a block holds of text that is not left out.
+type left struct{ size, links, running int }
+
+// live returns the sums over the tree without what is left out, by place.
+func (f *focus) live() []left {
+	live := make([]left, len(f.nodes))
+	gone := f.gone()
 	for _, u := range f.units {
-		if f.skipped(u) {
+		if gone.unit(u) {
 			continue
 		}
-		for n := u.box; n != nil; n = n.parent {
-			s := live[n]
-			if s == nil {
-				s = &sums{}
-				live[n] = s
-			}
-			s.size += u.size
-			s.links += u.links
-			if u.running() {
-				s.running += u.size
-			}
+		s := &live[u.box.at]
+		s.size += u.size
+		s.links += u.links
+		if u.running() {
+			s.running += u.size
 		}
+	}
+	for i := len(f.nodes) - 1; i > 0; i-- { // what is below comes first
+		s, p := live[i], &live[f.nodes[i].parent.at]
+		p.size += s.size
+		p.links += s.links
+		p.running += s.running
 	}
 	return live
 }
 
-// skipped reports that a unit, or something around it, is left out.
-func (f *focus) skipped(u *unit) bool {
-	if f.skip[u.kids[0]] {
-		return true
+// gone returns what is left out, with all that is below.
+func (f *focus) gone() marks {
+	gone := make(marks, len(f.nodes))
+	for i, n := range f.nodes {
+		gone[i] = f.skip[i] || i > 0 && gone[n.parent.at]
 	}
-	for n := u.box; n != nil; n = n.parent {
-		if f.skip[n] {
-			return true
-		}
-	}
-	return false
+	return gone
 }
+
+// unit reports that a unit, or something around it, is left out. Of its nodes
+// the first stands for all.
+func (gone marks) unit(u *unit) bool { return gone[u.kids[0].at] }
 
 func (f *focus) skipUnit(u *unit) {
 	if len(u.kids) == len(u.box.kids) {
-		f.skip[u.box] = true
+		f.skip.add(u.box)
 	}
 	for _, k := range u.kids {
-		f.skip[k] = true
+		f.skip.add(k)
 	}
 }
 
 // narrow goes down to the block that holds most of the running text, when
 // running text is what the page is about.
-func (f *focus) narrow(live map[*node]*sums) {
-	all := live[f.all]
-	if all == nil || all.running < 800 || all.running*20 < all.size*7 {
+func (f *focus) narrow(live []left) {
+	all := live[f.all.at]
+	if all.running < 800 || all.running*20 < all.size*7 {
 		return
 	}
 	for n := f.all; n != nil; {
 		f.top = n
 		n = nil
 		for _, k := range f.top.kids {
-			if s := live[k]; s != nil && s.running*10 >= all.running*7 && !k.is(undivided...) {
+			if live[k.at].running*10 >= all.running*7 && !k.is(undivided...) {
 				n = k
 			}
 		}
@@ -231,17 +243,18 @@ var undivided = []string{"table", "tbody", "tr", "td", "th", "ul", "ol", "dl", "
 
 // trim leaves out short lines before the heading, and what trails behind the
 // last running text of an article.
-func (f *focus) trim(live map[*node]*sums) {
+func (f *focus) trim(live []left) {
 	first, last := -1, -1
+	gone := f.gone()
 	for i, u := range f.units {
 		if u == f.heading {
 			first = i
 		}
-		if u.running() && inside(u.box, f.top) && !f.skipped(u) {
+		if u.running() && inside(u.box, f.top) && !gone.unit(u) {
 			last = i
 		}
 	}
-	article := isArticle(live[f.top])
+	article := isArticle(&live[f.top.at])
 	for i, u := range f.units {
 		if u.fixed || !inside(u.box, f.top) {
 			continue
@@ -253,22 +266,22 @@ func (f *focus) trim(live map[*node]*sums) {
 }
 
 // isArticle reports that what is left is for the most part text to read on.
-func isArticle(s *sums) bool { return s != nil && s.running > 1300 && s.running*20 > s.size*7 }
+func isArticle(s *left) bool { return s.running > 1300 && s.running*20 > s.size*7 }
 
 // dropLinkSections leaves out those parts of an article that are mostly links
 // and hold no running text: further reading, tags, shares.
-func (f *focus) dropLinkSections(n *node, live map[*node]*sums) {
-	all := live[f.top]
-	if !isArticle(all) {
+func (f *focus) dropLinkSections(n *node, live []left) {
+	all := live[f.top.at]
+	if !isArticle(&all) {
 		return
 	}
 	for _, k := range n.kids {
-		s := live[k]
-		if s == nil || f.skip[k] || k.is("table", "pre") {
+		s := live[k.at]
+		if s.size == 0 || f.skip.has(k) || k.is("table", "pre") {
 			continue
 		}
 		if s.size > 85 && s.size*3 < all.size && s.links*2 > s.size && s.running == 0 {
-			f.skip[k] = true
+			f.skip.add(k)
 			continue
 		}
 		f.dropLinkSections(k, live)
@@ -289,8 +302,9 @@ func (f *focus) dropRepeated() {
 		return 0
 	}
 	same := map[string][]*unit{}
+	gone := f.gone()
 	for _, u := range f.units {
-		if u.fixed || !inside(u.box, f.top) || f.skipped(u) {
+		if u.fixed || !inside(u.box, f.top) || gone.unit(u) {
 			continue
 		}
 		if key := u.key(); long(key) {
