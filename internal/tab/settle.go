@@ -84,6 +84,7 @@ const (
 	actGoOn                  // hanging requests no longer stop the page's time
 	actProbe                 // hanging requests: look whether the text is there
 	actPing                  // ask the document's process for a sign of life
+	actCount                 // ask it whether the parser has stopped
 	actNudge                 // let the page's time run a little, for the parser's sake
 	actUnstick               // cut what hangs: the parser waits for it
 	actFail                  // visit.fatal or a crash
@@ -158,14 +159,17 @@ func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Tim
 		deadline = earlier(deadline, now.Add(time.Second))
 	}
 	n, _, last := v.waiting()
-	if n == 0 && v.doc.whole && (t.sessions[t.main].expired || !v.virtual && now.Sub(later(v.doc.last, v.doc.committed)) > stall) {
+	if n == 0 && v.doc.whole && (t.sessions[t.main].expired || v.doc.stopped) {
 		// A script that leaves for an app's scheme stops the parser, and no
 		// event tells of its end.
 		v.doc.dcl = now
 		return actArm, now
 	}
-	if n == 0 && v.doc.whole && !v.virtual {
-		return actWait, earlier(later(v.doc.last, v.doc.committed).Add(stall+time.Millisecond), deadline)
+	if n == 0 && v.doc.whole && !v.virtual && !v.doc.counting {
+		if due := later(v.doc.last, v.doc.committed).Add(stall); now.Before(due) {
+			return actWait, earlier(due, deadline)
+		}
+		return actCount, now
 	}
 	if n == 0 || !now.Before(deadline) {
 		return waitFor(now, deadline)
@@ -295,6 +299,9 @@ func (t *Tab) settle(ctx context.Context) error {
 		case actPing:
 			t.ping()
 			continue
+		case actCount:
+			t.count()
+			continue
 		case actNudge:
 			setPolicy(t.main, policyParams(emulation.VirtualTimePolicyAdvance, nudge))
 			continue
@@ -332,6 +339,27 @@ func (t *Tab) ping() {
 			if v.doc.loader == loader {
 				v.doc.silent += now.Sub(v.doc.pinged)
 				v.doc.pinged, v.doc.last = time.Time{}, now
+			}
+		})
+	})
+}
+
+// count asks how far the parser has come. Twice at the same place, with a
+// process that answers, it has stopped.
+func (t *Tab) count() {
+	t.mu.Lock()
+	t.visit.doc.counting = true
+	loader := t.visit.doc.loader
+	t.mu.Unlock()
+	t.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		defer cancel()
+		s, err := t.evaluate(ctx, t.main, t.mainFrame(), runtime.EvaluateParams{Expression: "'' + document.getElementsByTagName('*').length"})
+		t.update(func(v *visit, now time.Time) {
+			if v.doc.loader == loader {
+				v.doc.counting, v.doc.last = false, now
+				v.doc.stopped = err == nil && s == v.doc.nodes
+				v.doc.nodes = s
 			}
 		})
 	})

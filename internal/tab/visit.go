@@ -77,6 +77,9 @@ type document struct {
 	last        time.Time     // when some came
 	pinged      time.Time     // when its process was asked for a sign of life and has not given it
 	silent      time.Duration // how long such signs were waited for, in all
+	nodes       string        // how many elements there were when they were last counted, before it was parsed
+	counting    bool          // they are being counted
+	stopped     bool          // the parser has, before the end
 	dcl, load   time.Time     // zero until they happened
 }
 
