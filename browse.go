@@ -85,10 +85,11 @@ type Result struct {
 // Browser only; everything else is told by the Result.
 func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	var res Result
-	page, head, err := b.read(ctx, "browse", r)
+	page, head, release, err := b.read(ctx, "browse", r)
 	if err != nil {
 		return Result{}, err
 	}
+	defer release()
 	res.Head = head
 	if page == nil {
 		return res, nil
@@ -129,10 +130,11 @@ type Links struct {
 // first. Errors are as with [Browser.Browse].
 func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 	var res Links
-	page, head, err := b.read(ctx, "links", r)
+	page, head, release, err := b.read(ctx, "links", r)
 	if err != nil {
 		return Links{}, err
 	}
+	defer release()
 	res.Head = head
 	if page == nil || page.Doc == nil {
 		return res, nil
@@ -165,18 +167,24 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 }
 
 // read is what Browse and Links share. A nil page with a nil error means that
-// the head says it all.
-func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, Head, error) {
+// the head says it all. Without an error, release ends the call: what is still
+// to be done with the page comes first, for a browser that throws away one page
+// and makes another would slow it down.
+func (b *Browser) read(ctx context.Context, op string, r Request) (page *tab.Page, head Head, release func(), err error) {
 	if err := r.Principal.validate(); err != nil {
-		return nil, Head{}, err
+		return nil, Head{}, nil, err
 	}
 	ctx, done, err := b.enter(ctx)
 	if err != nil {
-		return nil, Head{}, err
+		return nil, Head{}, nil, err
 	}
-	defer done()
-	var head Head
-	fail := func(err error, run *egress.Run) (*tab.Page, Head, error) {
+	page, head, free := b.readPage(ctx, op, r)
+	return page, head, func() { free(); done() }, nil
+}
+
+func (b *Browser) readPage(ctx context.Context, op string, r Request) (page *tab.Page, head Head, release func()) {
+	release = func() {}
+	fail := func(err error, run *egress.Run) (*tab.Page, Head, func()) {
 		e := explain(op, err, run)
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
 		if e.Status == StatusBusy {
@@ -185,7 +193,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 		if e.Reason == ReasonInternal || StatusOf(e.Reason) == StatusError {
 			b.log.Info("read failed", "op", op, "tenant", r.Principal.Tenant, "run", r.Principal.Run, "reason", e.Reason, "error", e.Err)
 		}
-		return nil, head, nil
+		return nil, head, release
 	}
 	if r.Offset < 0 {
 		return fail(&Error{Op: op, Status: StatusRejected, Reason: ReasonInvalidArgument, Hint: "offset must not be negative."}, nil)
@@ -198,11 +206,11 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 		return fail(err, nil)
 	}
 	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
-	page, release, err := b.visit(ctx, u.String(), r.Principal.Tenant, run)
-	if release == nil { // no browser, or none free
+	page, free, err := b.visit(ctx, u.String(), r.Principal.Tenant, run)
+	if free == nil { // no browser, or none free
 		return fail(deadlineFirst(ctx, err), nil)
 	}
-	defer release()
+	release = free
 	head.Blocked = blocked(run, page)
 	head.Needed = b.needed(run, r.Principal)
 	if err != nil {
@@ -221,10 +229,10 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (*tab.Page, He
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
-		return page, head, nil
+		return page, head, release
 	}
 	head.Status = StatusOK
-	return page, head, nil
+	return page, head, release
 }
 
 // visit reads the page in a leased tab. One that shows nothing is read once
