@@ -320,8 +320,13 @@ func (b *Browser) judge(p *tab.Page, run *egress.Run) error {
 	// this header from what sites send. Over https it could be the site's.
 	if p.Header != "" && u.Scheme == "http" {
 		reason := Reason(p.Header)
-		if _, known := reasons[reason]; !known {
+		switch _, known := reasons[reason]; {
+		case !known:
 			reason = ReasonProxy
+		case reason == ReasonInvalidArgument:
+			// What the page made the browser ask for, such as with more
+			// cookies than a request can hold: no argument of the caller's.
+			reason = ReasonConnection
 		}
 		k := reasons[reason]
 		return &Error{Op: "browse", Status: k.status, Reason: reason, Hint: k.hint + " (" + u.Host.String() + ")",

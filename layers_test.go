@@ -47,6 +47,7 @@ var layers = map[string][]string{
 	"internal/testweb":        {"internal/vectors", "internal/wire"},
 	"internal/testweb/netlab": {"internal/netns"},
 	"bench":                   {},
+	"internal/exhaustion":     {},
 }
 
 type goPackage struct {

@@ -168,7 +168,7 @@ func TestNamesPerMinute(t *testing.T) {
 	})
 }
 
-// TestDNSTimeout: DNS-035.
+// TestDNSTimeout: DNS-035 and RES-016.
 func TestDNSTimeout(t *testing.T) {
 	g := &Gate{Resolve: func(ctx context.Context, _ string) ([]netip.Addr, error) {
 		<-ctx.Done()
@@ -185,6 +185,7 @@ func TestDNSTimeout(t *testing.T) {
 	})
 }
 
+// TestDialTimeout: RES-016, an address at which nobody answers.
 func TestDialTimeout(t *testing.T) {
 	g := &Gate{Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
 		<-ctx.Done()

@@ -1,0 +1,106 @@
+// Package exhaustion holds only tests: pages and servers that want all of the
+// processor, the memory or the time. Each is answered within the call's time,
+// and the browser serves the next call.
+package exhaustion
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/netlab"
+)
+
+var web *testweb.Web
+
+func TestMain(m *testing.M) { os.Exit(netlab.Main(suite{m})) }
+
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	flag.Parse()
+	tmp, err := os.MkdirTemp("", "bellglass-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(tmp)
+	os.Chmod(tmp, 0o711)
+	os.Setenv("TMPDIR", tmp)
+	if web, err = testweb.Start(testweb.Options{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	web.Handle("site.test", testweb.Site())
+	code := s.m.Run()
+	web.Close()
+	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "left behind:", left)
+		code = 1
+	}
+	return code
+}
+
+// newBrowser makes a browser whose calls end within callTime. That is long:
+// what is bounded here is work, and the machine may be busy.
+func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
+	t.Helper()
+	o := bellglass.Options{
+		Resolve: web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
+		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
+	}
+	if testing.Verbose() {
+		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	if change != nil {
+		change(&o)
+	}
+	b, err := bellglass.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error("close:", err)
+		}
+	})
+	return b
+}
+
+// hasty gives a page less time to appear, where that is all there is to wait
+// for.
+func hasty(o *bellglass.Options) { o.NavigationTimeout = 5 * time.Second }
+
+const callTime = 25 * time.Second
+
+// browse reads a page as a tenant, and fails the test when that takes longer
+// than a call may.
+func browse(t *testing.T, b *bellglass.Browser, tenant, url string) bellglass.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*callTime)
+	defer cancel()
+	begun := time.Now()
+	res, err := b.Browse(ctx, bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "run"}, URL: url})
+	if err != nil {
+		t.Fatalf("Browse(%q): %v", url, err)
+	}
+	if took := time.Since(begun); took > callTime+5*time.Second {
+		t.Errorf("%s took %v", url, took)
+	}
+	return res
+}
+
+// usable reports whether the browser reads an ordinary page.
+func usable(t *testing.T, b *bellglass.Browser, tenant string) {
+	t.Helper()
+	if res := browse(t, b, tenant, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
+		t.Errorf("the next call of %s: %s %s %v", tenant, res.Status, res.Reason, res.Err)
+	}
+}
