@@ -306,7 +306,8 @@ func TestMCPOverStdio(t *testing.T) {
 		return nil
 	}
 	init := call("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
-	if s, _ := init["instructions"].(string); !regexp.MustCompile(`Seal: (kernel|landlock|proxy-only)\.$`).MatchString(s) {
+	instructions, _ := init["instructions"].(string)
+	if s := instructions; !regexp.MustCompile(`Seal: (kernel|landlock|proxy-only)\.$`).MatchString(s) {
 		t.Errorf("instructions: %q", s)
 	}
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -326,6 +327,11 @@ func TestMCPOverStdio(t *testing.T) {
 		t.Errorf("got %v %q", isError, text)
 	}
 	browser := browserOf(t, cmd)
+	// CDP-003 and CDP-004: nothing can be asked over HTTP, with whatever Host
+	// or Origin. Below level kernel, the proxies for the browser listen.
+	if ports := listening(t, cmd.Process.Pid); len(ports) > 0 && strings.HasSuffix(instructions, "Seal: kernel.") {
+		t.Errorf("the server listens: %q", ports)
+	}
 	in.Close() // the client goes away
 	io.Copy(io.Discard, out)
 	if err := cmd.Wait(); err != nil {
@@ -333,6 +339,44 @@ func TestMCPOverStdio(t *testing.T) {
 	}
 	if left := profiles(tmp); len(left) > 0 || runs(browser) {
 		t.Error("left behind:", left, browser)
+	}
+}
+
+// listening returns the sockets with which a process waits for others in its
+// own network, as /proc writes them.
+func listening(t *testing.T, pid int) (found []string) {
+	t.Helper()
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(fds) == 0 {
+		t.Fatal("no descriptors of", pid, err)
+	}
+	own := map[string]bool{}
+	for _, fd := range fds {
+		link, _ := os.Readlink(fd)
+		if inode, ok := strings.CutPrefix(link, "socket:["); ok {
+			own[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	for _, proto := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, proto))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line) // sl local remote state … inode, the tenth
+			if len(f) > 9 && own[f[9]] && f[2][strings.LastIndexByte(f[2], ':')+1:] == "0000" {
+				found = append(found, proto+" "+f[1])
+			}
+		}
+	}
+	return found
+}
+
+// TestListeningFindsAListener is the negative control of the check above.
+func TestListeningFindsAListener(t *testing.T) {
+	site(t)
+	if len(listening(t, os.Getpid())) == 0 {
+		t.Error("a server of the test itself was not found")
 	}
 }
 
