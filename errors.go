@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/guard"
 	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
@@ -48,6 +50,17 @@ var causes = []struct {
 	{errFind, ReasonBrowserMissing},
 	{errSeal, ReasonSeal},
 	{errStart, ReasonBrowserStart},
+	{guard.ErrCommand, ReasonGuardInput},
+	{guard.ErrOutput, ReasonGuardOutput},
+	{guard.ErrTool, ReasonToolDenied},
+	{errSessionOver, ReasonUnknownSession},
+	{errAction, ReasonActionTimeout},
+	{tab.ErrGone, ReasonStale},
+	{digest.ErrNoSuch, ReasonNoElement},
+	{tab.ErrUnclickable, ReasonCovered},
+	{tab.ErrNoHistory, ReasonInvalidArgument},
+	{tab.ErrFocus, ReasonNotEditable},
+	{tab.ErrValue, ReasonNotEditable},
 	{tab.ErrTimeout, ReasonNavigationTimeout},
 	{tab.ErrUnresponsive, ReasonUnresponsive},
 	{tab.ErrCrashed, ReasonBrowserCrashed},
@@ -121,6 +134,9 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 		content *tab.ContentError
 		missing *chrome.NotFoundError
 		failed  *egress.Error
+		covered *tab.CoveredError
+		options *tab.OptionError
+		stale   *digest.Stale
 	)
 	switch {
 	case errors.As(err, &refusal):
@@ -134,6 +150,12 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 		return ReasonContent, ""
 	case errors.As(err, &missing):
 		return ReasonBrowserMissing, ""
+	case errors.As(err, &covered):
+		return ReasonCovered, ""
+	case errors.As(err, &options):
+		return ReasonNoOption, ""
+	case errors.As(err, &stale):
+		return ReasonStale, ""
 	case errors.As(err, &failed):
 		return failed.Reason, ""
 	}

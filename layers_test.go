@@ -27,9 +27,11 @@ var layers = map[string][]string{
 	"internal/extract": {},
 	"digest":           {},
 	"internal/look":    {"digest", "internal/extract"},
-	"internal/tab":     {"internal/cdp", "internal/extract"},
-	"":                 {"policy", "egress", "internal/chrome", "internal/extract", "internal/pool", "internal/tab"},
-	"tools":            {""},
+	"internal/tab":     {"digest", "internal/cdp", "internal/extract", "internal/look"},
+	"internal/answer":  {},
+	"internal/guard":   {},
+	"":                 {"policy", "egress", "digest", "internal/answer", "internal/chrome", "internal/extract", "internal/guard", "internal/look", "internal/pool", "internal/tab"},
+	"tools":            {"", "internal/answer"},
 	"mcpserver":        {"", "tools"},
 	"internal/egressd": {"policy", "egress"},
 	"internal/demo":    {},
@@ -46,6 +48,7 @@ var layers = map[string][]string{
 	// For tests and benchmarks only; no package above may import these.
 	"internal/testweb":        {"internal/vectors", "internal/wire"},
 	"internal/testweb/netlab": {"internal/netns"},
+	"internal/acttest":        {},
 	"bench":                   {},
 	"internal/exhaustion":     {},
 }

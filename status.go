@@ -37,7 +37,20 @@ const (
 	ReasonAddress           Reason = policy.ReasonAddress
 	ReasonServerName        Reason = egress.ReasonServerName
 	ReasonAct               Reason = egress.ReasonReadOnly
+	ReasonGuardInput        Reason = "guardrail_input"
+	ReasonGuardOutput       Reason = "guardrail_output"
+	ReasonToolDenied        Reason = "tool_denied"
+	ReasonStale             Reason = "stale_digest"
+	ReasonNoElement         Reason = "no_such_element"
+	ReasonDisabled          Reason = "element_disabled"
+	ReasonProtected         Reason = "field_protected"
+	ReasonCovered           Reason = "covered"
+	ReasonNotEditable       Reason = "not_editable"
+	ReasonNoOption          Reason = "no_such_option"
 	ReasonDownload          Reason = "download_refused"
+	ReasonUnknownSession    Reason = "unknown_session"
+	ReasonTenantQuota       Reason = "tenant_quota"
+	ReasonActionTimeout     Reason = "action_timeout"
 	ReasonPoolFull          Reason = "pool_full"
 	ReasonNavigationTimeout Reason = "navigation_timeout"
 	ReasonCallDeadline      Reason = "call_deadline"
@@ -76,9 +89,22 @@ var reasons = map[Reason]struct {
 	ReasonPort:              {StatusRejected, "This port may not be reached; only the default ports and those the operator lists are open."},
 	ReasonAddress:           {StatusRejected, "This address is not on the public internet: loopback, private, link-local and metadata addresses are refused."},
 	ReasonServerName:        {StatusRejected, "The connection was not TLS for the host it was opened to."},
-	ReasonAct:               {StatusRejected, "Reading may not change anything; this request would have."},
+	ReasonAct:               {StatusRejected, "Nothing may be changed on this host: it can be read, not acted on."},
+	ReasonGuardInput:        {StatusRejected, "The operator's rules do not let this text or address be used."},
+	ReasonGuardOutput:       {StatusRejected, "The operator's rules do not let this content be shown."},
+	ReasonToolDenied:        {StatusRejected, "The operator does not offer this tool."},
+	ReasonStale:             {StatusRejected, "Nothing was done: the element is no longer what it was. Use the fresh state in this answer."},
+	ReasonNoElement:         {StatusRejected, "Nothing was done: there is no such element. Use an index and the generation of the last state."},
+	ReasonDisabled:          {StatusRejected, "Nothing was done: the element is disabled."},
+	ReasonProtected:         {StatusRejected, "Nothing was typed: passwords, one-time codes and payment data are not filled in; ask the user to do it."},
+	ReasonCovered:           {StatusRejected, "Nothing was done: something else is on top of the element. Deal with that first."},
+	ReasonNotEditable:       {StatusRejected, "Nothing was done: this element cannot be filled in this way."},
+	ReasonNoOption:          {StatusRejected, "Nothing was done: there is no such option, or more than one."},
+	ReasonUnknownSession:    {StatusRejected, "There is no such session, or it has ended; browser_navigate opens a new one."},
 	ReasonDownload:          {StatusRejected, "The link leads to a file meant to be saved; files are not downloaded."},
 	ReasonPoolFull:          {StatusBusy, "As many pages are open as may be; try again in a few seconds."},
+	ReasonTenantQuota:       {StatusBusy, "As many sessions are open as may be; close one, or try again later."},
+	ReasonActionTimeout:     {StatusTimeout, "The action took too long; look at the page before trying again."},
 	ReasonNavigationTimeout: {StatusTimeout, "The page did not load in time; try once more or use another source."},
 	ReasonCallDeadline:      {StatusTimeout, "The call took too long; try once more or use another source."},
 	ReasonDNS:               {StatusError, "The host name could not be resolved."},

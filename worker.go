@@ -58,6 +58,15 @@ type slot struct {
 	*worker
 	end *egress.Endpoint
 	tab *tab.Tab
+
+	once   sync.Once
+	closed error // of the tab
+}
+
+// close disposes of the slot's context. It is idempotent.
+func (s *slot) close() error {
+	s.once.Do(func() { s.closed = s.tab.Close(context.Background()) })
+	return s.closed
 }
 
 var errFind = errors.New("no browser")
@@ -99,7 +108,7 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 		Size: b.o.MaxPages, Warm: min(b.o.MaxPages, warmPages),
 		Make: func(ctx context.Context) (*slot, error) { return b.open(ctx, w) },
 		Dispose: func(s *slot) {
-			if s.tab.Close(context.Background()) != nil {
+			if s.close() != nil {
 				w.distrust()
 			} else {
 				w.slots.free <- s.end

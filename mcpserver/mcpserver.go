@@ -8,6 +8,7 @@ package mcpserver
 import (
 	"context"
 	"io"
+	"net/url"
 	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,7 +25,7 @@ type Options struct {
 	Instructions string
 }
 
-// New returns a server of the read-only tools. Run it with [ServeStdio], or
+// New returns a server of the tools. Run it with [ServeStdio], or
 // connect it to any transport of the SDK.
 func New(o Options, ts []tools.Tool) *mcp.Server {
 	s := mcp.NewServer(
@@ -35,12 +36,12 @@ func New(o Options, ts []tools.Tool) *mcp.Server {
 			// deprecated and nothing here sends.
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
 		})
-	no, yes := false, true
+	yes := true
 	for _, t := range ts {
 		s.AddTool(&mcp.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
 			Annotations: &mcp.ToolAnnotations{
-				Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes,
+				Title: t.Title, ReadOnlyHint: t.ReadOnly, IdempotentHint: t.ReadOnly, DestructiveHint: &t.Destructive, OpenWorldHint: &yes,
 			},
 		}, handler(o.Principal, t))
 	}
@@ -52,8 +53,14 @@ func New(o Options, ts []tools.Tool) *mcp.Server {
 func handler(p bellglass.Principal, t tools.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		r := t.Call(ctx, p, req.Params.Arguments)
+		content := []mcp.Content{&mcp.TextContent{Text: r.Text}}
+		if f := r.File; f != nil {
+			content = append(content, &mcp.ResourceLink{
+				URI: (&url.URL{Scheme: "file", Path: f.Path}).String(), Name: f.Name, MIMEType: f.MediaType, Size: &f.Size,
+			})
+		}
 		return &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
+			Content:           content,
 			StructuredContent: r.Fields,
 			IsError:           r.IsError,
 		}, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
 	"go.uber.org/goleak"
@@ -40,7 +41,12 @@ func (reader) Links(context.Context, bellglass.Request) (bellglass.Links, error)
 
 func connect(t *testing.T) *mcp.ClientSession {
 	t.Helper()
-	s := mcpserver.New(mcpserver.Options{Version: "1.2.3", Principal: who, Instructions: bellglass.Instruction}, tools.Read(reader{}))
+	return connectTo(t, tools.Read(reader{}))
+}
+
+func connectTo(t *testing.T, list []tools.Tool) *mcp.ClientSession {
+	t.Helper()
+	s := mcpserver.New(mcpserver.Options{Version: "1.2.3", Principal: who, Instructions: bellglass.Instruction}, list)
 	st, ct := mcp.NewInMemoryTransports()
 	ss, err := s.Connect(t.Context(), st, nil)
 	if err != nil {
@@ -78,6 +84,48 @@ func TestToolList(t *testing.T) {
 	// What a model pays for having the tools at hand.
 	if n := tokens(t, string(b)); n > 500 {
 		t.Errorf("the tool list costs %d tokens (o200k), at most 500:\n%s", n, b)
+	} else {
+		t.Logf("the tool list costs %d tokens (o200k)", n)
+	}
+}
+
+// TestActToolList: the tools of both profiles, what they cost, and what they
+// say that they may do.
+func TestActToolList(t *testing.T) {
+	list := append(tools.Read(reader{}), tools.SessionList(bellglass.SessionOptions{})...)
+	for i := range list {
+		if list[i].Call == nil {
+			list[i].Call = func(context.Context, bellglass.Principal, json.RawMessage) tools.Result { return tools.Result{} }
+		}
+	}
+	got, err := connectTo(t, list).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, tool := range got.Tools {
+		a, kind := tool.Annotations, "writes"
+		switch {
+		case a.ReadOnlyHint && !*a.DestructiveHint:
+			kind = "reads"
+		case !a.ReadOnlyHint && *a.DestructiveHint && *a.OpenWorldHint:
+			kind = "acts"
+		}
+		kinds[tool.Name] = kind
+	}
+	want := map[string]string{
+		"browse_page": "reads", "list_links": "reads", "browser_state": "reads", "browser_read": "reads", "browser_extract": "reads",
+		"browser_navigate": "acts", "browser_click": "acts", "browser_fill": "acts", "browser_screenshot": "writes",
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	b, err := json.Marshal(got.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := tokens(t, string(b)); n > 1500 {
+		t.Errorf("the tool list costs %d tokens (o200k), at most 1,500:\n%s", n, b)
 	} else {
 		t.Logf("the tool list costs %d tokens (o200k)", n)
 	}

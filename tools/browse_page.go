@@ -38,6 +38,7 @@ func browsePage(r Reader) Tool {
 		Description: "Open a public web page in a fresh browser and return its visible text as Markdown, JavaScript included. " +
 			"Read-only: cannot log in, click, submit forms or download files.",
 		InputSchema: json.RawMessage(browsePageSchema),
+		ReadOnly:    true,
 		Call: func(ctx context.Context, p bellglass.Principal, raw json.RawMessage) Result {
 			whole := false
 			req, err := readRequest(p, raw, map[string]any{"whole": &whole})

@@ -21,6 +21,7 @@ func listLinks(r Reader) Tool {
 		Title:       "List a page's links",
 		Description: "Open a public web page and list its visible links, those to its own site first, at most 100 a call. Read-only.",
 		InputSchema: json.RawMessage(listLinksSchema),
+		ReadOnly:    true,
 		Call: func(ctx context.Context, p bellglass.Principal, raw json.RawMessage) Result {
 			req, err := readRequest(p, raw, nil)
 			if err != nil {

@@ -1,53 +1,27 @@
 package tools
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/answer"
 )
 
 // writer builds the text and the fields of a result side by side.
-type writer struct {
-	text   strings.Builder
-	fields map[string]any
-}
+type writer struct{ answer.Writer }
 
-// add writes one key unless its value is a zero that says nothing.
-func (w *writer) add(key string, value any) {
-	var s string
-	switch v := value.(type) {
-	case string:
-		s = v
-	case int:
-		if v != 0 {
-			s = strconv.Itoa(v)
-		}
-	case bool:
-		if v {
-			s = "true"
-		}
-	}
-	if s == "" {
-		return
-	}
-	w.always(key, value, s)
-}
+func (w *writer) add(key string, value any) { w.Add(key, value) }
 
 // always writes one key; shown must be one line.
-func (w *writer) always(key string, value any, shown string) {
-	if w.fields == nil {
-		w.fields = map[string]any{}
-	}
-	w.fields[key] = value
-	fmt.Fprintf(&w.text, "%s: %s\n", key, shown)
-}
+func (w *writer) always(key string, value any, shown string) { w.Always(key, value, shown) }
+
+// fence writes page text between lines that the page cannot know.
+func (w *writer) fence(key, text string) { w.Fence(key, text) }
 
 func (w *writer) result(s bellglass.Status) Result {
-	return Result{Text: w.text.String(), Fields: w.fields, IsError: s != bellglass.StatusOK}
+	return Result{Text: w.Text.String(), Fields: w.Fields, IsError: s != bellglass.StatusOK}
 }
 
 // head writes what all read tools have in common.
@@ -114,35 +88,4 @@ func (w *writer) blocked(all []bellglass.Blocked) {
 	w.always("blocked_requests", counts, fmt.Sprintf("%d (%s)", total, strings.Join(shown, "; ")))
 }
 
-// fence writes page text between lines that the page cannot know.
-func (w *writer) fence(key, text string) {
-	nonce := newNonce(text)
-	fmt.Fprintf(&w.text, "%s %s:\n%s", key, nonce, text)
-	if !strings.HasSuffix(text, "\n") {
-		w.text.WriteByte('\n')
-	}
-	fmt.Fprintf(&w.text, "end %s\n", nonce)
-}
-
-// newNonce returns eight random hexadecimal digits that do not occur in text.
-func newNonce(text string) string {
-	for {
-		var b [4]byte
-		rand.Read(b[:])
-		if n := hex.EncodeToString(b[:]); !strings.Contains(text, n) {
-			return n
-		}
-	}
-}
-
-// clip cuts to n bytes at a character's edge and keeps to one line.
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return answer.Clip(s, n) }

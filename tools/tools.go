@@ -23,6 +23,9 @@ type Tool struct {
 	Description string
 	// InputSchema is the JSON schema of the arguments, an object.
 	InputSchema json.RawMessage
+	// ReadOnly: it changes nothing anywhere. Destructive: it may change
+	// something in the world that cannot be undone.
+	ReadOnly, Destructive bool
 	// Call runs the tool for a principal with the arguments as the model gave
 	// them. It is safe for concurrent use.
 	Call func(ctx context.Context, p bellglass.Principal, args json.RawMessage) Result
@@ -37,6 +40,8 @@ type Result struct {
 	Fields map[string]any
 	// IsError is true if status is not ok.
 	IsError bool
+	// File is a file that was written, if any.
+	File *bellglass.Artefact
 }
 
 // Reader is what the read tools need of a [bellglass.Browser].

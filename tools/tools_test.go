@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/internal/answer"
 )
 
 // fake answers every call with what it holds, and remembers the request.
@@ -226,7 +227,7 @@ func TestAPageCannotForgeAnything(t *testing.T) {
 func TestNonceNeverOccursInTheText(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		n := newNonce("text")
+		n := answer.Nonce("text")
 		if seen[n] {
 			t.Fatalf("%s twice", n)
 		}
@@ -241,7 +242,7 @@ func FuzzFence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		w := &writer{}
 		w.fence("k", s)
-		out := w.text.String()
+		out := w.Text.String()
 		end := "end " + out[2:10] + "\n"
 		if strings.Count(out, end) != 1 || !strings.HasSuffix(out, end) || !strings.Contains(out, s) {
 			t.Errorf("%q", out)

@@ -20,7 +20,7 @@ import (
 
 // reach is what decides what a read may reach; all commands that read have it.
 type reach struct {
-	Mode             string        `help:"What may be reached: any public host, only listed ones, or none." enum:"public,allowlist,deny" default:"public" env:"BELLGLASS_MODE"`
+	Mode             string        `help:"What may be reached: any public host, only listed ones (allowlist), or none (deny). Unless set, public; with mcp --profile act, allowlist." enum:",public,allowlist,deny" default:"" placeholder:"MODE" env:"BELLGLASS_MODE"`
 	Allow            []string      `help:"Host that may be opened: example.com, *.example.com (below it), .example.com (both), each with :port if not the default. Repeatable." placeholder:"HOST" env:"BELLGLASS_ALLOW"`
 	Resources        []string      `help:"Further host that pages may load from. Repeatable." placeholder:"HOST" env:"BELLGLASS_RESOURCES"`
 	RequireHTTPS     bool          `help:"Refuse plain http." name:"require-https" env:"BELLGLASS_REQUIRE_HTTPS"`

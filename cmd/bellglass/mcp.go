@@ -8,11 +8,14 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/mcpserver"
+	"github.com/bellglass/bellglass/policy"
 	"github.com/bellglass/bellglass/tools"
 )
 
 type mcpCmd struct {
-	Tenant string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
+	Profile string `help:"Tools: those that only read (read), or also those of a session that clicks and fills (act)." enum:"read,act" default:"read" env:"BELLGLASS_PROFILE"`
+	Tenant  string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
+	acting  `group:"With --profile act:"`
 	reach
 }
 
@@ -22,18 +25,44 @@ func (mcpCmd) Help() string {
 
   {"mcpServers": {"bellglass": {"command": "bellglass", "args": ["mcp"]}}}
 
-Tools: browse_page (a page as Markdown) and list_links. Both only read.`
+Tools: browse_page (a page as Markdown) and list_links. Both only read.
+
+With --profile act also browser_navigate, browser_state, browser_click,
+browser_fill, browser_read, browser_extract and browser_screenshot. They reach
+only what --allow lists, and over https, unless told otherwise:
+
+  bellglass mcp --profile act --allow shop.example,.cdn.example`
 }
 
 func (c *mcpCmd) Run(e *env) error {
 	if err := onBehalf(e, c.Tenant); err != nil {
 		return err
 	}
+	if c.Profile == "act" && c.Mode == "" {
+		c.Mode = string(policy.ModeAllowlist)
+	}
 	b, err := c.open(e, 0)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
+	list, instruction := tools.Read(b), bellglass.Instruction
+	if c.Profile == "act" {
+		o, err := c.session(c.reach)
+		if err == nil {
+			err = o.Check(b)
+		}
+		if err != nil {
+			fmt.Fprintln(e.stderr, err)
+			return exitCode(exitUsage)
+		}
+		sessions, err := tools.NewSessions(b, tools.SessionsOptions{Session: o})
+		if err != nil {
+			return err
+		}
+		defer sessions.Close()
+		list, instruction = append(list, sessions.Tools()...), bellglass.ActInstruction
+	}
 	seal, _, err := b.Seal(e.ctx)
 	if err != nil {
 		return err
@@ -51,8 +80,8 @@ func (c *mcpCmd) Run(e *env) error {
 	s := mcpserver.New(mcpserver.Options{
 		Version:      version,
 		Principal:    bellglass.Principal{Tenant: c.Tenant, Run: newRun()},
-		Instructions: fmt.Sprintf("%s Seal: %s.", bellglass.Instruction, seal),
-	}, tools.Read(b))
+		Instructions: fmt.Sprintf("%s Seal: %s.", instruction, seal),
+	}, list)
 	err = mcpserver.ServeStdio(ctx, s)
 	if errors.Is(err, context.Canceled) && e.ctx.Err() != nil {
 		return nil // Ctrl-C, or the client's SIGTERM

@@ -28,11 +28,15 @@ func page() string {
 	var b strings.Builder
 	b.WriteString("<!-- Generated from the code by go generate. -->\n# Tools\n\n" +
 		"What a model sees. Every call returns a structured result; no page, browser or network failure is an error of the protocol.\n\n")
-	for _, t := range tools.Read(nil) {
+	list := append(tools.Read(nil), tools.SessionList(bellglass.SessionOptions{})...)
+	for _, t := range list {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n| parameter | type | |\n|---|---|---|\n", t.Name, t.Description)
 		var schema struct {
-			Properties map[string]struct{ Type, Description string }
-			Required   []string
+			Properties map[string]struct {
+				Type, Description string
+				Enum              []string
+			}
+			Required []string
 		}
 		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
 			panic("docs: schema of " + t.Name + ": " + err.Error()) // our own constant
@@ -48,7 +52,11 @@ func page() string {
 			if slices.Contains(schema.Required, n) {
 				required = " (required)"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", n, p.Type, p.Description, required)
+			typ := p.Type
+			if len(p.Enum) > 0 {
+				typ = strings.Join(p.Enum, ", ")
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", n, typ, p.Description, required)
 		}
 		b.WriteByte('\n')
 	}

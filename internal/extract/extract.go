@@ -12,6 +12,7 @@ package extract
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -33,6 +34,9 @@ type ScriptOptions struct {
 	// running before the walk, so that a page that fades in is read as it
 	// will look. It is the only thing the script ever changes.
 	FinishAnimations bool
+	// Within is a CSS selector: only what is in an element that it selects is
+	// written. It must be valid. If empty, everything is.
+	Within string
 }
 
 // Script returns the expression to evaluate in an isolated world of each
@@ -40,7 +44,8 @@ type ScriptOptions struct {
 // through accessors taken from the prototypes of its own world, so a page can
 // neither fool nor notice it.
 func Script(o ScriptOptions) string {
-	opts := fmt.Sprintf("{finishAnimations:%t}", o.FinishAnimations)
+	within, _ := json.Marshal(o.Within) // a string always can be
+	opts := fmt.Sprintf("{finishAnimations:%t,within:%s}", o.FinishAnimations, within)
 	var b strings.Builder
 	b.Grow(len(visibilityJS) + len(inkJS) + len(stateJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")

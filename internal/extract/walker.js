@@ -48,11 +48,16 @@ const close = () => {
   return is;
 };
 
+// What is outside of the elements that options.within selects is passed over
+// in silence: neither written nor counted.
+const only = options.within ? new Set(querySelectorAll.call(document, options.within)) : null;
+let inside = only ? 0 : 1;
+
 // hide counts text that is left out; drawn tells whether it has been drawn at
 // all, and only out of sight.
 const hide = (text, drawn) => {
   const n = squeeze(text).trim().length;
-  if (!n) return;
+  if (!n || !inside) return;
   hiddenChars += n;
   if (!drawn) unrendered += n;
   if (!inStretch) stretches++, inStretch = true;
@@ -114,6 +119,7 @@ const preserves = p => p.white ??= p.cs.whiteSpaceCollapse;
 // text visits a text node in p.
 const text = (n, p) => {
   if (++nodes > NODES) cut = true;
+  if (!inside) return;
   const data = charData.call(n);
   if (!/[^ \t\n\r\f]/.test(data)) return blank(data, p);
   if (!boxed(p)) return hide(data, p.st.op < .1);
@@ -227,7 +233,7 @@ const visit = (el, up, st) => {
   const cs = styleOf(el), display = cs.display;
   if (display === 'none') return tag === 'noscript' ? undefined : hideTree(el);
   if (tag === 'br') return lineBreak();
-  if (tag === 'hr') return flush(), write('-'), edge();
+  if (tag === 'hr') return inside && (flush(), write('-')), edge();
   const inline = display === 'inline' || display !== 'block' && INLINE.test(display);
   if (!inline && cs.contentVisibility === 'hidden') return skipped(el);
   if (inPre && cs.userSelect === 'none') return; // line numbers, prompts and buttons are not the code
@@ -241,22 +247,25 @@ const visit = (el, up, st) => {
 
 const enter = (tag, p, display, inline) => {
   const block = !inline && !display.startsWith('inline') || ALWAYS.has(tag);
+  const scope = only?.has(p.el) ? 1 : 0;
+  inside += scope;
   const line = openLine(p.el, tag, p.cs, block), had = flow;
   const aside = had && block && (p.position === 'absolute' || p.position === 'fixed') ? { spaced, atomic, last, lastBox } : null;
   if (block) edge();
   else if (!inline) atomic = true;
   if (line) opened.push(line);
-  if (tag === 'td' || tag === 'th') flush(); // an empty cell keeps its column
+  if (inside && (tag === 'td' || tag === 'th')) flush(); // an empty cell keeps its column
   const pre = tag === 'pre' ? 1 : 0;
   depth++, inPre += pre;
   children(tag, p, display);
   depth--, inPre -= pre;
+  inside -= scope;
   const is = line && close();
   if (aside && !is) { // out of the flow, and nothing in it: the line goes on
     ({ spaced, atomic, last, lastBox } = aside), flow = true;
   } else if (block) {
     edge();
-    if (had && !is) write('|');
+    if (had && !is && inside) write('|');
   } else if (!inline) {
     atomic = true;
   }
@@ -265,7 +274,7 @@ const enter = (tag, p, display, inline) => {
 // skipped leaves out contents that the page holds back until they are asked for.
 const skipped = el => {
   hideTree(el);
-  if (attr(el, 'hidden') === 'until-found') flush(), write('C'), edge();
+  if (inside && attr(el, 'hidden') === 'until-found') flush(), write('C'), edge();
 };
 
 const children = (tag, p, display) => {
@@ -302,11 +311,12 @@ const node = (n, p) => {
 };
 
 const lineBreak = () => {
-  if (flow) write('/');
+  if (flow && inside) write('/');
   spaced = true, atomic = false, last = null;
 };
 
 const image = p => {
+  if (!inside) return;
   const alt = squeeze(attr(p.el, 'alt')).trim(), b = alt && shown(p);
   if (!b) return;
   flush();
@@ -320,6 +330,7 @@ let frames = 0;
 // frame writes the place of a frame; false for an object that shows its own
 // contents instead of a document.
 const frame = (tag, p) => {
+  if (!inside) return tag !== 'object';
   const index = frameIndex(p.el), b = shown(p);
   if (index === null) return tag !== 'object';
   flush(), write('F' + index + (b ? ' ' + Math.round(b.width) + ' ' + Math.round(b.height) : ''));

@@ -114,6 +114,10 @@ func (t *Tab) listenPage(s *cdp.Session) {
 		})
 	})
 	cdp.On(s, page.JavascriptDialogOpening, func(ev *page.EventJavascriptDialogOpening) {
+		if live := t.live.Load(); live != nil {
+			live.dialog(s, ev)
+			return
+		}
 		cdp.Go(s, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ev.Type == page.DialogTypeBeforeunload})
 		t.update(func(v *visit, _ time.Time) { v.dialogs++ })
 	})
@@ -124,7 +128,7 @@ func (t *Tab) listenPage(s *cdp.Session) {
 		start := false
 		t.update(func(v *visit, now time.Time) {
 			v.doc.dcl = now
-			start = !v.virtual || !v.nudged.IsZero() // what ran out was only a nudge
+			start = (!v.virtual || !v.nudged.IsZero()) && !v.req.Real // what ran out was only a nudge
 		})
 		if start {
 			t.arm(false)
@@ -213,7 +217,7 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if virtual && (isMain || s != t.main) {
 		setPolicy(s, budget)
 	}
-	if first {
+	if first && t.live.Load() == nil {
 		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
 	}
 	t.notify()
@@ -264,6 +268,10 @@ func (t *Tab) listenNetwork(s *cdp.Session) {
 // paused answers an intercepted request: pictures, media and fonts are
 // dropped, the main frame's further documents are judged.
 func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
+	if live := t.live.Load(); live != nil {
+		live.paused(t, s, ev)
+		return
+	}
 	verdict := network.ErrorReason("")
 	t.update(func(v *visit, now time.Time) {
 		switch {

@@ -40,6 +40,10 @@ type Request struct {
 	Unstick func(silent time.Duration)
 	// NoScripts reads the page as a browser without scripts shows it.
 	NoScripts bool
+	// Real leaves the page on the real clock.
+	Real bool
+	// pictures are loaded, and waited for no longer than event streams.
+	pictures bool
 }
 
 // Page is what a read found.

@@ -122,6 +122,9 @@ func (t *Tab) decide(now time.Time) (action, time.Time) {
 	if now.After(limit) {
 		return actRead, now
 	}
+	if v.req.Real {
+		return v.decideReal(now, limit)
+	}
 	for _, fs := range t.sessions {
 		if !fs.expired {
 			return decideRunning(v, now, limit)
@@ -133,9 +136,9 @@ func (t *Tab) decide(now time.Time) (action, time.Time) {
 // limit is when a parsed page is read, come what may.
 func (v *visit) limit() time.Time {
 	if v.doc.load.IsZero() {
-		return v.doc.dcl.Add(afterLoad)
+		return later(v.doc.dcl, v.from).Add(afterLoad)
 	}
-	return v.doc.load.Add(afterLoad)
+	return later(v.doc.load, v.from).Add(afterLoad)
 }
 
 // waitFor waits until the deadline, and settles when it has passed.
@@ -370,6 +373,10 @@ func (t *Tab) count() {
 func (t *Tab) arm(round bool) {
 	t.mu.Lock()
 	v := t.visit
+	if v.req.Real {
+		t.mu.Unlock()
+		return
+	}
 	v.virtual, v.armed = true, time.Now()
 	if round {
 		v.rounds++
@@ -399,6 +406,9 @@ func (t *Tab) goOn() {
 // budget is the virtual time of the visit's current policy.
 func (t *Tab) budget(v *visit, isMain bool) emulation.SetVirtualTimePolicyParams {
 	d := virtualBudget
+	if v.span > 0 {
+		d = v.span
+	}
 	if isMain && v.reloads > 0 {
 		d = reloadBudget
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -43,6 +44,8 @@ type Tab struct {
 
 	setup []func(context.Context) error // answers to collect
 	wake  chan struct{}                 // capacity 1: something changed
+
+	live atomic.Pointer[Live] // set while a session uses the tab
 
 	helpers sync.WaitGroup // goroutines that end with the session
 
@@ -200,6 +203,11 @@ func (t *Tab) attached(s *cdp.Session, info *target.Info) {
 	switch s.Type {
 	case "page":
 		t.mu.Lock()
+		if live := t.live.Load(); live != nil && t.main != nil && info.Subtype == "" {
+			t.mu.Unlock()
+			live.adopt(s, info)
+			return
+		}
 		first := t.main == nil && info.Subtype == ""
 		if first {
 			t.main = s
@@ -292,7 +300,7 @@ func (t *Tab) enable(s *cdp.Session) []cdp.Pending[cdpt.Empty] {
 	return []cdp.Pending[cdpt.Empty]{
 		cdp.Go(s, page.Enable, page.EnableParams{}),
 		cdp.Go(s, network.Enable, network.EnableParams{MaxTotalBufferSize: &total, MaxResourceBufferSize: &total, MaxPostDataSize: &none}),
-		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: dropPatterns}),
+		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: t.patterns()}),
 	}
 }
 

@@ -63,6 +63,13 @@ type visit struct {
 	hop       *Hop
 	downloads []Download
 	fatal     error
+
+	// Of a session's calls only:
+	from   time.Time     // when the call began
+	span   time.Duration // of its own time that the page is given; zero is virtualBudget
+	form   bool          // the navigation under way was asked for by a form
+	idle   time.Time     // since when nothing has been in flight, in real time
+	stayed bool          // the navigation led to no new document
 }
 
 // document is the main frame's current document.
@@ -126,6 +133,7 @@ func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 		unreachable: f.UnreachableURL, committed: now,
 	}
 	v.policy = emulation.VirtualTimePolicyPauseIfNetworkFetchesPending
+	v.span = 0
 	v.rounds, v.newFrames, v.graced, v.grace = 0, false, false, time.Time{}
 	v.leaves("", time.Time{})
 	v.unblocked, v.nudged, v.unstuck = false, time.Time{}, time.Time{}
@@ -258,7 +266,8 @@ func (v *visit) waiting() (n, streams int, last time.Time) {
 	for _, p := range v.pending {
 		switch {
 		case p.stuck:
-		case p.typ == network.ResourceTypeEventSource:
+		case p.typ == network.ResourceTypeEventSource,
+			v.req.pictures && (p.typ == network.ResourceTypeImage || p.typ == network.ResourceTypeMedia || p.typ == network.ResourceTypeFont):
 			streams++
 		default:
 			n++
@@ -291,6 +300,10 @@ func (v *visit) giveUp() {
 }
 
 func (t *Tab) download(ev *browser.EventDownloadWillBegin) {
+	if live := t.live.Load(); live != nil {
+		live.downloads(ev)
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v := t.visit

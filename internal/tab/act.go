@@ -1,0 +1,133 @@
+package tab
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+
+	"github.com/bellglass/bellglass/internal/look"
+)
+
+// How often a point to click is looked for: an element that moves is waited
+// for, and so is a layer that may be on its way out.
+const (
+	maxAims   = 12
+	aimFrames = 2
+	// aimStep is the page's own time that passes between two looks.
+	aimStep = 100 * time.Millisecond
+)
+
+// ErrUnclickable: the element lets everything through to what is behind it.
+var ErrUnclickable = errors.New("tab: the element takes no pointer events")
+
+// Aim scrolls an element into view and finds a point of the main frame's
+// viewport at which a click reaches it. The error is [ErrGone] or a
+// [*CoveredError] if there is none after a short wait.
+func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, err error) {
+	t, err := l.page()
+	if err != nil {
+		return 0, 0, err
+	}
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	script := look.PointScript(n.Node)
+	var last error
+	still := false
+	for range maxAims {
+		p, err := t.aim(ctx, n, script)
+		switch {
+		case err != nil:
+			if _, covered := err.(*CoveredError); !covered {
+				return 0, 0, err
+			}
+			last = err
+		case p.Moved || !still && moved(x, y, p):
+			last = &CoveredError{By: "its own movement"}
+		default:
+			return p.X, p.Y, nil
+		}
+		if _, covered := err.(*CoveredError); covered {
+			if p, err := t.on(ctx, n, "pointer", ""); err == nil && p == "none" {
+				return 0, 0, ErrUnclickable
+			}
+		}
+		still = err == nil
+		x, y = p.X, p.Y
+		t.endAnimations(ctx, cdpt.FrameID(n.Frame))
+		t.drawFrames(ctx, aimFrames)
+		if err := l.Step(ctx, aimStep); err != nil {
+			return 0, 0, err
+		}
+	}
+	return 0, 0, last
+}
+
+// moved reports whether a point is another than one looked for before.
+func moved(x, y float64, p look.Point) bool {
+	return x != 0 && y != 0 && (x-p.X > 1 || p.X-x > 1 || y-p.Y > 1 || p.Y-y > 1)
+}
+
+// aim looks for the point once.
+func (t *Tab) aim(ctx context.Context, n Node, script string) (look.Point, error) {
+	s, err := t.evaluateIn(ctx, cdpt.FrameID(n.Frame), script)
+	if err != nil {
+		return look.Point{}, lostElement(ctx, err)
+	}
+	p, err := look.ParsePoint(s)
+	switch {
+	case err != nil:
+		return p, err
+	case p.Gone:
+		return p, ErrGone
+	case p.Covered != "":
+		return p, &CoveredError{By: p.Covered}
+	}
+	p.X, p.Y, err = t.point(ctx, cdpt.FrameID(n.Frame), p.X, p.Y)
+	return p, err
+}
+
+// Click clicks at a point that [Live.Aim] found, and waits until the page has
+// settled.
+func (l *Live) Click(ctx context.Context, x, y float64) error {
+	t, err := l.page()
+	if err != nil {
+		return err
+	}
+	alive, stop := t.whileAlive(ctx)
+	defer stop()
+	l.turn(t, actSpan)
+	if _, err := t.press(alive, x, y); err != nil {
+		return l.after(ctx, t, unresponsive(alive, err))
+	}
+	return l.after(ctx, t, l.run(ctx, t))
+}
+
+// Press presses a key where the focus is, and waits until the page has
+// settled.
+func (l *Live) Press(ctx context.Context, k Key) error {
+	t, err := l.page()
+	if err != nil {
+		return err
+	}
+	alive, stop := t.whileAlive(ctx)
+	defer stop()
+	l.turn(t, actSpan)
+	if _, err := t.key(alive, k, 0); err != nil {
+		return l.after(ctx, t, unresponsive(alive, err))
+	}
+	return l.after(ctx, t, l.run(ctx, t))
+}
+
+// after forgives an act the end of the page it was done on, if another page is
+// there to be shown: what closes a window is done in that window.
+func (l *Live) after(ctx context.Context, t *Tab, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if p, lost := l.page(); lost == nil && p != t {
+		return l.popups(ctx, p)
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package tab
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+
+	"github.com/bellglass/bellglass/digest"
+	"github.com/bellglass/bellglass/internal/look"
+)
+
+// Glance looks at the page shown: its controls and the first of its text, in
+// all frames that may be looked at.
+func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error) {
+	t, err := l.page()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	f, err := t.glance(ctx, t.mainFrame(), look.Script(o), 0)
+	if err != nil {
+		return nil, unresponsive(ctx, err)
+	}
+	return f, nil
+}
+
+// glance looks at a frame and, all at once, at those in it.
+func (t *Tab) glance(ctx context.Context, id cdpt.FrameID, script string, depth int) (*digest.Frame, error) {
+	s, err := t.evaluateIn(ctx, id, script)
+	if err != nil {
+		return nil, err
+	}
+	f, err := look.Parse(s)
+	if err != nil {
+		return nil, err
+	}
+	f.ID = string(id)
+	t.mu.Lock()
+	var kids []frame
+	if fr := t.frames[id]; fr != nil && depth < maxFrameDepth {
+		for _, c := range fr.children {
+			if k := t.frames[c]; k != nil {
+				kids = append(kids, *k)
+			} else {
+				kids = append(kids, frame{})
+			}
+		}
+	}
+	var check func(string) error
+	if t.visit != nil {
+		check = t.visit.req.Check
+	}
+	t.mu.Unlock()
+	seen := make([]*digest.Frame, len(kids))
+	var wg sync.WaitGroup
+	for i, k := range kids {
+		if k.id == "" || !mayLook(k.url, check) {
+			continue
+		}
+		wg.Go(func() { seen[i], _ = t.glance(ctx, k.id, script, depth+1) })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for i, k := range seen {
+		if k != nil {
+			f.Graft(i, 0, k)
+		}
+	}
+	return f, nil
+}
+
+// mayLook says whether anything of a frame may be looked at: about:blank and
+// srcdoc frames hold what their parent put there.
+func mayLook(url string, check func(string) error) bool {
+	if isHTTP(url) {
+		return check == nil || check(url) == nil
+	}
+	return strings.HasPrefix(url, "about:") || url == ""
+}
+
+// Describe looks at one element again; the error is [ErrGone] if it is not
+// there any more.
+func (l *Live) Describe(ctx context.Context, n Node) (*digest.Element, error) {
+	t, err := l.page()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	s, err := t.evaluateIn(ctx, cdpt.FrameID(n.Frame), look.NodeScript(n.Node))
+	if err != nil {
+		return nil, lostElement(ctx, err)
+	}
+	e, _, err := look.ParseNode(s)
+	if errors.Is(err, look.ErrGone) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.Frame = n.Frame
+	return &e, nil
+}
+
+// FrameURL is the address of a frame of the page shown; of one without an
+// address of its own, that of the frame around it.
+func (l *Live) FrameURL(id string) string {
+	t, err := l.page()
+	if err != nil {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := t.frames[cdpt.FrameID(id)]; f != nil; f = t.frames[f.parent] {
+		if f.id == t.mainFrame() && t.visit != nil {
+			return t.visit.doc.url
+		}
+		if isHTTP(f.url) {
+			return f.url
+		}
+	}
+	return ""
+}
+
+// endAnimations ends what is moving, so that it is where it will be.
+func (t *Tab) endAnimations(ctx context.Context, id cdpt.FrameID) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	t.evaluateIn(ctx, id, `(() => {
+	for (const a of Document.prototype.getAnimations.call(document)) {
+		const t = a.effect?.getComputedTiming();
+		if (t && Number.isFinite(t.endTime) && a.playState === 'running') try { a.finish() } catch {}
+	}
+	return '';
+})()`)
+}

@@ -1,0 +1,369 @@
+package bellglass
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bellglass/bellglass/digest"
+	"github.com/bellglass/bellglass/egress"
+	"github.com/bellglass/bellglass/internal/guard"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// Defaults of [SessionOptions], and what is not configurable.
+const (
+	DefaultActionTimeout = 10 * time.Second
+	DefaultSessionIdle   = 10 * time.Minute
+	DefaultSessionAge    = time.Hour
+	DefaultSessions      = 20 // of one tenant at one time
+)
+
+// SessionOptions configure a [Session]. The zero value may reach what
+// [Options].Allow and [Options].Resources name and nothing else, over https
+// only, and fills no protected field.
+type SessionOptions struct {
+	// Mode says what may be reached at all. If empty, [policy.ModeAllowlist],
+	// whatever [Options].Mode is: a session can send.
+	Mode policy.Mode
+	// Allow and Resources are host lists as in [Options]; if both are nil,
+	// those of the Browser.
+	Allow, Resources []string
+	// Act lists the hosts on whose pages may be clicked and typed, and that
+	// forms may be sent to. If nil, every host that may be navigated to; if
+	// empty but not nil, none.
+	Act []string
+	// AllowInsecureHTTP permits plain http. Exact [Options].UnsafeAllow entries
+	// are exempt in any case.
+	AllowInsecureHTTP bool
+
+	// AllowSensitiveFill lets passwords, one-time codes and payment cards be
+	// filled in. Their values are never shown in any case.
+	AllowSensitiveFill bool
+	// Selectors lets clicks and fills name their element by a CSS selector.
+	Selectors bool
+	// FullURLs keeps the query and the fragment of URLs in results.
+	FullURLs bool
+	// Guardrails are patterns of what may not be shown, typed and opened.
+	Guardrails Guardrails
+	// RealTime leaves pages on the real clock. Otherwise a page's time stands
+	// still between two calls, and a call lets a bounded piece of it pass: for
+	// pages that live on sockets and heartbeats that is wrong.
+	RealTime bool
+	// ArtefactDir is the folder below which screenshots are written, in one of
+	// the principal's own. If empty, none are made.
+	ArtefactDir string
+
+	// ActionTimeout bounds one act, idle and age the session: it is closed so
+	// long after its last call, and so long after it was opened.
+	ActionTimeout, IdleTimeout, MaxAge time.Duration
+	// MaxPerTenant bounds the sessions that a tenant has open at one time.
+	MaxPerTenant int
+}
+
+// Guardrails are an operator's patterns: regular expressions of package
+// regexp. They apply to whole content, before it is cut.
+type Guardrails struct {
+	DenyOutput   []DenyOutput
+	DenyCommands []string // typed text, and the addresses of navigations
+	DeniedTools  []string // names or globs of package path
+}
+
+// DenyOutput is a pattern of what a session may not show.
+type DenyOutput struct {
+	Pattern string
+	Block   bool // return nothing of the result, instead of redacting the match
+}
+
+func (g Guardrails) compile() (*guard.Rules, error) {
+	c := guard.Config{DenyCommands: g.DenyCommands, DeniedTools: g.DeniedTools}
+	for _, o := range g.DenyOutput {
+		action := guard.Redact
+		if o.Block {
+			action = guard.Block
+		}
+		c.DenyOutput = append(c.DenyOutput, guard.Output{Pattern: o.Pattern, Action: action})
+	}
+	return guard.Compile(c)
+}
+
+func (o SessionOptions) withDefaults(b *Browser) SessionOptions {
+	if o.Mode == "" {
+		o.Mode = policy.ModeAllowlist
+	}
+	if o.Allow == nil && o.Resources == nil {
+		o.Allow, o.Resources = b.o.Allow, b.o.Resources
+	}
+	if o.ActionTimeout == 0 {
+		o.ActionTimeout = min(DefaultActionTimeout, b.o.CallTimeout*2/5)
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultSessionIdle
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = DefaultSessionAge
+	}
+	if o.MaxPerTenant == 0 {
+		o.MaxPerTenant = DefaultSessions
+	}
+	return o
+}
+
+// sessionRules is what a session's options compile to.
+type sessionRules struct {
+	reach *policy.Rules
+	act   *policy.Rules // nil: as reach
+	guard *guard.Rules
+}
+
+func (o SessionOptions) compile(b *Browser) (sessionRules, error) {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.ActionTimeout <= 0 || o.ActionTimeout >= b.o.CallTimeout {
+		bad("ActionTimeout %v must be positive and below CallTimeout %v", o.ActionTimeout, b.o.CallTimeout)
+	}
+	if o.IdleTimeout <= 0 || o.MaxAge <= 0 || o.MaxPerTenant <= 0 {
+		bad("IdleTimeout, MaxAge and MaxPerTenant must be positive")
+	}
+	c := policy.Config{
+		Mode: o.Mode, Allow: o.Allow, Resources: o.Resources, AllowInsecureHTTP: o.AllowInsecureHTTP,
+		UnsafeAllow: b.o.UnsafeAllow, AllowedPrivateCIDRs: b.o.AllowedPrivateCIDRs, Observe: b.o.Observe,
+	}
+	var r sessionRules
+	var err error
+	if r.reach, err = policy.Compile(c); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Act != nil {
+		c.Mode, c.Allow, c.Resources, c.Observe = policy.ModeAllowlist, o.Act, nil, false
+		if r.act, err = policy.Compile(c); err != nil {
+			bad("Act: %w", err)
+		}
+	}
+	if r.guard, err = o.Guardrails.compile(); err != nil {
+		bad("Guardrails: %w", err)
+	}
+	return r, errors.Join(errs...)
+}
+
+// Check reports everything that is wrong with the options, as [Browser.Open]
+// would.
+func (o SessionOptions) Check(b *Browser) error {
+	if _, err := o.withDefaults(b).compile(b); err != nil {
+		return fmt.Errorf("bellglass: session options: %w", err)
+	}
+	return nil
+}
+
+// Session is one sealed browser context of one principal, used call after
+// call: its own cookies, its own way out, its own rules. Calls are serialised.
+// It is safe for concurrent use. Close it; it also ends by itself when it is
+// idle or old, and with its Browser. Make one with [Browser.Open] or, better,
+// [Browser.With].
+type Session struct {
+	b       *Browser
+	who     Principal
+	o       SessionOptions
+	rules   sessionRules
+	id      string
+	run     *egress.Run
+	slot    *slot
+	release func()
+	live    *tab.Live
+
+	life   context.Context // ends with the session
+	cancel context.CancelCauseFunc
+	turn   chan struct{} // capacity 1: the call in progress
+	idle   *time.Timer
+	age    *time.Timer
+	once   sync.Once
+	closed error // of Close
+
+	// Of the call in progress:
+	table    digest.Table
+	shot     int            // screenshots so far
+	refusals map[string]int // reported so far, by host
+	last     *sight
+}
+
+// errSessionOver is why calls of a closed session end.
+var errSessionOver = errors.New("session is closed")
+
+// Open opens a session for a principal. Its error is an [*Error], whose Status
+// and Reason say what to do, or says what is wrong with the options. Nothing is
+// started and nothing is sent before principal and options are found in order.
+// ctx bounds the opening only.
+func (b *Browser) Open(ctx context.Context, who Principal, o SessionOptions) (*Session, error) {
+	if err := who.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults(b)
+	rules, err := o.compile(b)
+	if err != nil {
+		return nil, fmt.Errorf("bellglass: session options: %w", err)
+	}
+	ctx, done, err := b.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s := &Session{
+		b: b, who: who, o: o, rules: rules, id: rand.Text(), turn: make(chan struct{}, 1),
+		run: egress.NewRun(egress.RunConfig{Tenant: who.Tenant, ID: who.Run, Rules: rules.reach}),
+	}
+	s.life, s.cancel = context.WithCancelCause(context.Background())
+	if err := b.admit(s); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		b.dismiss(s)
+		s.cancel(errSessionOver)
+		return nil, explain("open", deadlineFirst(ctx, err), s.run)
+	}
+	s.idle = time.AfterFunc(o.IdleTimeout, func() { s.end("idle") })
+	s.age = time.AfterFunc(o.MaxAge, func() { s.end("old") })
+	return s, nil
+}
+
+// start leases a page. Everything that a page could do before it is sealed is
+// impossible: the context has its proxy, and documents are asked about, before
+// the first address is known.
+func (s *Session) start(ctx context.Context) error {
+	slot, release, err := s.b.lease(ctx, s.who.Tenant)
+	if err != nil {
+		return err
+	}
+	slot.end.Assign(s.run)
+	live, err := slot.tab.Live(ctx, tab.LiveOptions{
+		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
+		Check: s.check, Send: s.maySend, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime,
+	})
+	if err != nil {
+		slot.distrust()
+		release()
+		return err
+	}
+	s.slot, s.release, s.live = slot, release, live
+	return nil
+}
+
+// With opens a session, calls f with it and closes it, whatever f does; a
+// session also ends when ctx does. The error joins those of opening, of f and
+// of closing.
+func (b *Browser) With(ctx context.Context, who Principal, o SessionOptions, f func(*Session) error) (err error) {
+	s, err := b.Open(ctx, who, o)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return f(s)
+}
+
+// admit counts a session in.
+func (b *Browser) admit(s *Session) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	n := 0
+	for _, o := range b.sessions {
+		if o.who.Tenant == s.who.Tenant {
+			n++
+		}
+	}
+	if n >= s.o.MaxPerTenant {
+		k := reasons[ReasonTenantQuota]
+		return &Error{Op: "open", Status: k.status, Reason: ReasonTenantQuota, Hint: k.hint}
+	}
+	if b.sessions == nil {
+		b.sessions = map[string]*Session{}
+	}
+	b.sessions[s.id] = s
+	return nil
+}
+
+func (b *Browser) dismiss(s *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.sessions, s.id)
+}
+
+// Session returns the open session of that handle, if it is the principal's
+// tenant's; otherwise an [*Error] with [ReasonUnknownSession], which does not
+// tell whether there is one of somebody else's.
+func (b *Browser) Session(who Principal, id string) (*Session, error) {
+	b.mu.Lock()
+	s := b.sessions[id]
+	b.mu.Unlock()
+	if s == nil || s.who.Tenant != who.Tenant || strings.TrimSpace(who.Tenant) == "" || s.life.Err() != nil {
+		return nil, unknownSession("session")
+	}
+	return s, nil
+}
+
+func unknownSession(op string) *Error {
+	k := reasons[ReasonUnknownSession]
+	return &Error{Op: op, Status: k.status, Reason: ReasonUnknownSession, Hint: k.hint}
+}
+
+// closeSessions closes all sessions, for [Browser.Close].
+func (b *Browser) closeSessions() {
+	b.mu.Lock()
+	all := make([]*Session, 0, len(b.sessions))
+	for _, s := range b.sessions {
+		all = append(all, s)
+	}
+	b.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range all {
+		wg.Go(func() { s.Close() })
+	}
+	wg.Wait()
+}
+
+// ID is the handle of the session: unguessable, and good for its tenant only.
+func (s *Session) ID() string { return s.id }
+
+// Principal is on whose behalf the session acts.
+func (s *Session) Principal() Principal { return s.who }
+
+// Done is closed when the session has ended, for whatever reason.
+func (s *Session) Done() <-chan struct{} { return s.life.Done() }
+
+func (s *Session) end(why string) {
+	s.b.log.Info("session closed", "why", why, "tenant", s.who.Tenant, "run", s.who.Run)
+	if err := s.Close(); err != nil {
+		s.b.log.Error("session did not close in order", "error", err)
+	}
+}
+
+// Close ends the session: the call in progress, then its pages, its context
+// and its way out. It is idempotent. An error means that the context could not
+// be disposed of, and that the browser it was in was killed instead.
+func (s *Session) Close() error {
+	s.once.Do(func() {
+		s.cancel(errSessionOver)
+		s.idle.Stop()
+		s.age.Stop()
+		s.turn <- struct{}{} // the call in progress has ended; there will be no other
+		s.b.dismiss(s)
+		s.slot.end.Release() // whatever the pages still do, nothing leaves
+		if err := s.slot.close(); err != nil {
+			s.closed = fmt.Errorf("bellglass: close: %w", err)
+			s.slot.distrust()
+			if err := s.slot.proc.Close(); err != nil {
+				s.closed = errors.Join(s.closed, err)
+			}
+		}
+		s.release()
+	})
+	return s.closed
+}

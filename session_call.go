@@ -1,0 +1,309 @@
+package bellglass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"strings"
+
+	"github.com/bellglass/bellglass/digest"
+	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/look"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// begin waits for the call before, and gives this one a context that ends with
+// the caller's, the session, the Browser and the deadline.
+func (s *Session) begin(ctx context.Context, op string) (context.Context, func(), error) {
+	if s.life.Err() != nil {
+		return nil, nil, unknownSession(op)
+	}
+	ctx, leave, err := s.b.enter(ctx)
+	if err != nil {
+		return nil, nil, unknownSession(op)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.life, func() { cancel(errSessionOver) })
+	end := func() {
+		stop()
+		cancel(nil)
+		leave()
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		defer end()
+		if s.life.Err() != nil {
+			return nil, nil, unknownSession(op)
+		}
+		return nil, nil, explain(op, context.Cause(ctx), nil)
+	}
+	if s.life.Err() != nil {
+		<-s.turn
+		end()
+		return nil, nil, unknownSession(op)
+	}
+	s.idle.Stop()
+	return ctx, func() {
+		if s.life.Err() == nil {
+			s.idle.Reset(s.o.IdleTimeout)
+		}
+		<-s.turn
+		end()
+	}, nil
+}
+
+// check judges a URL by the session's rules and guardrails.
+func (s *Session) check(raw string) error {
+	u, err := policy.ParseURL(raw)
+	if err != nil {
+		return err
+	}
+	return s.rules.reach.CheckURL(u)
+}
+
+// mayAct judges whether the host of a URL may be acted on.
+func (s *Session) mayAct(raw string) error {
+	if s.rules.act == nil {
+		return s.check(raw)
+	}
+	u, err := policy.ParseURL(raw)
+	if err != nil {
+		return err
+	}
+	if err := s.rules.act.CheckURL(u); err != nil {
+		return &policy.Refusal{Reason: ReasonAct, What: u.Host.String()}
+	}
+	return nil
+}
+
+// maySend judges a document before it is requested.
+func (s *Session) maySend(method, url string, form bool) error {
+	if err := s.check(url); err != nil {
+		return err
+	}
+	if err := s.rules.guard.URL(url); err != nil {
+		return err
+	}
+	if form || method != "GET" && method != "HEAD" {
+		return s.mayAct(url)
+	}
+	return nil
+}
+
+// lookText is how much text a look brings: guardrails see more of it than is
+// shown, so that none is cut in the middle of what they are to find, and
+// changes beyond the first part are noticed.
+const lookText = 6000
+
+// glance looks at the page shown and numbers what is there. The page is
+// guarded: what an operator denies is not in it.
+func (s *Session) glance(ctx context.Context) (*sight, error) {
+	state, err := s.live.State()
+	if err != nil {
+		return nil, err
+	}
+	if state.URL == "" || state.URL == "about:blank" {
+		state.URL = "about:blank"
+	} else if err := s.check(state.URL); err != nil {
+		return nil, err
+	}
+	f, err := s.live.Glance(ctx, look.Options{Text: lookText})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.guardFrame(f); err != nil {
+		return nil, err
+	}
+	p := s.table.Update(f)
+	p.HTTPStatus = state.Status
+	p.URL = s.shown(state.URL)
+	if p.URL, err = s.rules.guard.Output(p.URL); err != nil {
+		return nil, err
+	}
+	if n := s.live.Shown(); n > 1 || len(s.live.Pages()) > 1 {
+		var others []string
+		for _, o := range s.live.Pages() {
+			if o.Number != n {
+				others = append(others, fmt.Sprintf("page %d %s", o.Number, s.shown(o.URL)))
+			}
+		}
+		what := fmt.Sprintf("page %d", n)
+		if len(others) > 0 {
+			what += "; also open: " + strings.Join(others, ", ")
+		}
+		p.More = append(p.More, digest.Field{Key: "shown", Value: what})
+	}
+	return &sight{p, sumOf(f), places(f, image.Point{}, map[string]image.Point{})}, nil
+}
+
+// shown is a URL as the session's results show it.
+func (s *Session) shown(raw string) string {
+	if s.o.FullURLs {
+		frag := ""
+		if i := strings.IndexByte(raw, '#'); i >= 0 && strings.HasPrefix(raw, "http") {
+			frag = extract.Line(raw[i:], maxURL)
+		}
+		return shownURL(raw) + frag
+	}
+	u := shownURL(raw)
+	if i := strings.IndexByte(u, '?'); i >= 0 {
+		u = u[:i]
+	}
+	// A fragment tells where in the page one is, and where in many an
+	// application; what looks like a query in it goes.
+	if _, frag, ok := strings.Cut(raw, "#"); ok && strings.HasPrefix(u, "http") {
+		if i := strings.IndexAny(frag, "?&="); i >= 0 {
+			frag = frag[:i]
+		}
+		if frag = extract.Line(frag, 100); frag != "" {
+			u += "#" + frag
+		}
+	}
+	return u
+}
+
+// guardFrame applies the operator's patterns to everything a frame shows.
+func (s *Session) guardFrame(f *digest.Frame) error {
+	if s.rules.guard.Quiet() {
+		return nil
+	}
+	var err error
+	clean := func(p *string) {
+		if err == nil {
+			*p, err = s.rules.guard.Output(*p)
+		}
+	}
+	clean(&f.Title)
+	text := strings.Join(f.Lines, "\n")
+	if clean(&text); err == nil && text != "" {
+		f.Lines = strings.Split(text, "\n")
+	}
+	for i := range f.Elements {
+		if err = s.guardElement(&f.Elements[i]); err != nil {
+			return err
+		}
+	}
+	for _, p := range f.Places {
+		if p.Child != nil && err == nil {
+			err = s.guardFrame(p.Child)
+		}
+	}
+	return err
+}
+
+func (s *Session) guardElement(e *digest.Element) error {
+	if s.rules.guard.Quiet() {
+		return nil
+	}
+	for _, p := range []*string{&e.Name, &e.Value, &e.Row, &e.Group, &e.Min, &e.Max} {
+		out, err := s.rules.guard.Output(*p)
+		if err != nil {
+			return err
+		}
+		*p = out
+	}
+	if out, err := s.rules.guard.Output(e.Href); err != nil {
+		return err
+	} else if out != e.Href {
+		e.Href = ""
+	}
+	for i := range e.Options {
+		out, err := s.rules.guard.Output(e.Options[i].Text)
+		if err != nil {
+			return err
+		}
+		e.Options[i].Text = out
+	}
+	return nil
+}
+
+// view looks at the page and makes the answer of a call of it. before is the
+// page before the call, nil if nothing was done; lead names what was done.
+func (s *Session) view(ctx context.Context, op string, before *sight, lead string) View {
+	p, err := s.glance(ctx)
+	if err != nil {
+		return s.failed(ctx, op, err)
+	}
+	v := s.viewOf(p.Page)
+	v.Status = StatusOK
+	if before != nil {
+		v.Effect = lead + effect(*before, *p)
+	}
+	s.last = p
+	return v
+}
+
+// viewOf is an answer that shows p.
+func (s *Session) viewOf(p *digest.Page) View {
+	v := View{Session: s.id, Page: p}
+	p.Events = s.events()
+	v.FinalURL, v.HTTPStatus, v.Title = p.URL, p.HTTPStatus, extract.Line(p.Title, maxTitle)
+	v.HiddenChars, v.HiddenBlocks, v.Rendered = p.HiddenChars, p.HiddenBlocks, true
+	v.Blocked = blocked(s.run, nil)
+	v.part.KeepQuery = s.o.FullURLs
+	return v
+}
+
+// failed is the answer of a call that came to nothing. Nothing of a page is
+// shown that may not be.
+func (s *Session) failed(ctx context.Context, op string, err error) View {
+	if life := s.life.Err(); life != nil {
+		err = unknownSession(op)
+	}
+	if errors.Is(err, tab.ErrUnresponsive) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.wedged(ctx)
+	}
+	e := explain(op, deadlineFirst(ctx, err), s.run)
+	v := View{Session: s.id}
+	v.Status, v.Reason, v.Hint, v.Err = e.Status, e.Reason, e.Hint, e
+	if e.Status == StatusBusy {
+		v.RetryAfter = retryAfter
+	}
+	if e.Status == StatusError {
+		s.b.log.Info("call failed", "op", op, "tenant", s.who.Tenant, "run", s.who.Run, "reason", e.Reason, "error", e.Err)
+	}
+	return v
+}
+
+// refused is the answer of a call that was not carried out, with the page as it
+// is now.
+func (s *Session) refused(ctx context.Context, op string, err error) View {
+	v := s.failed(ctx, op, err)
+	if ctx.Err() != nil || s.life.Err() != nil {
+		return v
+	}
+	p, lost := s.glance(ctx)
+	if lost != nil {
+		return v
+	}
+	w := s.viewOf(p.Page)
+	w.Status, w.Reason, w.Hint, w.Err, w.RetryAfter = v.Status, v.Reason, v.Hint, v.Err, v.RetryAfter
+	s.last = p
+	return w
+}
+
+// wedged ends the process of a page that does not respond, so that the session
+// can go on.
+func (s *Session) wedged(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if s.live.Alive(ctx) == nil {
+		return
+	}
+	if err := s.live.Kill(ctx); err != nil {
+		s.b.log.Warn("a page that does not respond could not be ended; its session is closed", "error", err)
+		go s.Close()
+	}
+}
+
+// reasonError makes an error of a reason and what there is to add.
+func reasonError(op string, r Reason, more string, err error) *Error {
+	k := reasons[r]
+	hint := k.hint
+	if more != "" {
+		hint += " " + more
+	}
+	return &Error{Op: op, Status: k.status, Reason: r, Hint: hint, Err: err}
+}
