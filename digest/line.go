@@ -3,6 +3,7 @@ package digest
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -163,8 +164,8 @@ func (e Element) line(o lineOptions) string {
 	if e.Value != "" && !e.Protected {
 		b.WriteString(" = " + quote(e.Value, MaxName))
 	}
-	if e.Min != "" || e.Max != "" {
-		b.WriteString(" " + quote(e.Min+".."+e.Max, MaxOption))
+	if (e.Min != "" || e.Max != "") && limit.MatchString(e.Min) && limit.MatchString(e.Max) {
+		b.WriteString(" of " + e.Min + ".." + e.Max)
 	}
 	if e.Choices > 0 {
 		b.WriteString(" [" + e.choices() + "]")
@@ -182,6 +183,9 @@ func (e Element) line(o lineOptions) string {
 	}
 	return b.String()
 }
+
+// limit is what the least or greatest value of a number, date or time may look like.
+var limit = regexp.MustCompile(`^[0-9TWZ:.+-]{0,24}$`)
 
 // choices lists options: groups by name, the first [MaxOptions], and how many
 // more there are.

@@ -30,7 +30,7 @@ const boxed = p => p.boxed ??= checkVisibility.call(p.box, p.box === p.el ? BY_S
 const inherit = (p, inline, st) => {
   const { el, cs, position } = p;
   let { op, clip, back } = st;
-  if (cs.opacity !== '1' || cs.filter !== 'none' || cs.mask !== 'none') op *= opacityOf(cs);
+  if (cs.opacity !== '1' || cs.filter !== 'none' || cs.maskImage !== 'none') op *= opacityOf(cs);
   if (position !== 'static') {
     if (clip && (position === 'absolute' || position === 'fixed') || position === 'fixed') clip = clipFrom(el, position === 'fixed', clip, p.up);
     if (cs.zIndex[0] === '-' && sunken(p)) op = 0;

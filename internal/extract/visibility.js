@@ -145,7 +145,7 @@ const opacityOf = cs => {
     const blur = /blur\(([\d.]+)px\)/.exec(filter);
     if (blur && blur[1] >= parseFloat(cs.fontSize) / 3) op = 0;
   }
-  if (cs.mask !== 'none') op *= maskOpacity(cs);
+  if (cs.maskImage !== 'none') op *= maskOpacity(cs);
   return op;
 };
 

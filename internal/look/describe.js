@@ -4,35 +4,37 @@ const VALUE_CHARS = 300, URL_CHARS = 2049;
 
 const tri = (el, name) => { const v = attr(el, name); return v === 'true' || v === 'mixed' ? v : v === 'false' ? 'false' : ''; };
 
+const inView = b => b.right > 0 && b.bottom > 0 && b.left < viewWidth && b.top < viewHeight;
+
 const describe = e => {
-  const { el, tag, p, box } = e, d = { n: number(el), t: tag, r: e.role };
+  const { el, tag, p, box } = e, d = { n: number(el) }, aria = spoken.has(el);
   const inputs = tag === 'input' ? inputType(el) : '';
   e.type = inputs || (tag === 'button' ? ofForm(tag, el, 'type') : '');
-  if (e.type) d.y = e.type;
+  if (e.type && !(tag === 'button' && e.type === 'submit')) d.y = e.type;
+  if (tag !== 'a') d.t = tag;
   if (tag === 'a' && el instanceof HTMLAnchorElement) e.href = anchorHref.call(el);
   else if (tag === 'area') e.href = areaHref.call(el);
   else if (tag === 'a') e.href = attr(el, 'href') || attr(el, 'xlink:href');
   if (e.href) d.h = e.href.slice(0, URL_CHARS);
   e.editable = tag === 'textarea' || tag === 'input' && TYPED.has(inputs) || isEditor(el);
-  if (e.how === 'media') d.r = e.role ||= tag;
-  if (!e.role && (e.how === 'hint' || e.how === 'cursor')) d.r = tag === 'img' || tag === 'svg' ? 'img' : 'clickable';
-  const name = nameOf(tag, el, d.r, e.content);
+  if (!e.role) e.role = e.how === 'media' ? tag : e.how === 'hint' || e.how === 'heard' || e.how === 'cursor' ? (tag === 'img' || tag === 'svg' ? 'img' : 'clickable') : '';
+  if (e.role !== (tag === 'a' ? 'link' : tag)) d.r = e.role || '-';
+  const name = nameOf(tag, el, e.role, e.content, aria);
   d.m = name || fallbackName(tag, el, e);
   const secret = protectedField(tag, el, [d.m]);
   if (secret) d.p = 1;
   if (e.editable) d.ed = 1;
   if (tag in formClasses) form(tag, el, d);
   value(tag, el, d, e, inputs, secret);
-  states(tag, el, d, e, inputs);
+  states(tag, el, d, e, inputs, aria);
+  if (inView(box)) d.v = 1;
+  if (!e.full) return d;
+  d.b = [Math.round(box.left), Math.round(box.top), Math.round(box.right - box.left), Math.round(box.bottom - box.top)];
   const row = rowOf(p);
   if (row) d.w = rowText(row, e);
-  const group = tag === 'input' || e.role === 'radio' || e.role === 'checkbox' ? groupOf(tag, el) : '';
+  const group = tag === 'input' || e.role === 'radio' || e.role === 'checkbox' ? groupOf(el) : '';
   if (group && group !== d.m) d.g = group;
-  d.b = [Math.round(box.left), Math.round(box.top), Math.round(box.width), Math.round(box.height)];
-  if (box.right > 0 && box.bottom > 0 && box.left < viewWidth && box.top < viewHeight) {
-    d.v = 1;
-    if (hidden(e)) d.c = 1;
-  }
+  if (d.v && buried(e)) d.c = 1;
   return d;
 };
 
@@ -90,27 +92,37 @@ const choices = (el, d) => {
   }
 };
 
-const states = (tag, el, d, e, type) => {
-  const checkable = /^(?:checkbox|radio|switch|menuitemcheckbox|menuitemradio)$/.test(e.role);
-  if (type === 'checkbox' || type === 'radio') d.ck = type === 'checkbox' && inputMixed(el) ? 'mixed' : String(inputChecked(el));
-  else if (checkable) d.ck = tri(el, 'aria-checked') || 'false';
-  else if (tri(el, 'aria-checked')) d.ck = tri(el, 'aria-checked');
-  if (tri(el, 'aria-pressed')) d.pr = tri(el, 'aria-pressed');
-  if (tag === 'summary') d.ex = String(detailsOpen.call(parentNode.call(el)));
-  else if (tri(el, 'aria-expanded')) d.ex = tri(el, 'aria-expanded');
-  if (tri(el, 'aria-selected')) d.se = tri(el, 'aria-selected');
-  const current = attr(el, 'aria-current');
-  if (current && current !== 'false') d.cu = 1;
-  if (matches.call(el, ':disabled') || e.p.disabled || attr(el, 'aria-disabled') === 'true') d.d = 1;
-  if (tag === 'textarea' ? areaReadOnly.call(el) : tag === 'input' && TYPED.has(type) && inputReadOnly(el) || attr(el, 'aria-readonly') === 'true') d.ro = 1;
-  if (tag === 'textarea' ? areaRequired.call(el) : tag === 'select' ? selectRequired.call(el) : tag === 'input' && inputRequired(el) || attr(el, 'aria-required') === 'true') d.rq = 1;
-  const invalid = attr(el, 'aria-invalid');
-  if (invalid && invalid !== 'false' || tag in formClasses && matches.call(el, ':user-invalid')) d.iv = 1;
-  if (tag === 'select' ? selectMultiple.call(el) : tag === 'input' && inputMultiple(el) || attr(el, 'aria-multiselectable') === 'true') d.mu = 1;
-  if (el === focused) d.f = 1;
-};
+// spoken are the elements about which an author tells assistive technology
+// something, found at once.
+let spoken = new Set();
+const SPOKEN = ['checked', 'pressed', 'expanded', 'selected', 'current', 'disabled', 'readonly', 'required', 'invalid', 'multiselectable', 'valuenow', 'valuetext', 'label', 'labelledby', 'placeholder'].map(a => '[aria-' + a + ']').join() + ',[title],[placeholder]';
 
-const focused = (() => {
+const states = (tag, el, d, e, type, aria) => {
+  const ask = name => aria ? tri(el, 'aria-' + name) : '', is = name => ask(name) === 'true';
+  if (type === 'checkbox' || type === 'radio') d.ck = type === 'checkbox' && inputMixed(el) ? 'mixed' : String(inputChecked(el));
+  else if (CHECKABLE.has(e.role)) d.ck = ask('checked') || 'false';
+  else if (ask('checked')) d.ck = ask('checked');
+  if (ask('pressed')) d.pr = ask('pressed');
+  if (tag === 'summary' && e.how === 'native') d.ex = String(detailsOpen.call(parentNode.call(el)));
+  else if (ask('expanded')) d.ex = ask('expanded');
+  if (ask('selected')) d.se = ask('selected');
+  if (aria) {
+    const current = attr(el, 'aria-current'), invalid = attr(el, 'aria-invalid');
+    if (current && current !== 'false') d.cu = 1;
+    if (invalid && invalid !== 'false') d.iv = 1;
+  }
+  const native = tag in formClasses;
+  if (e.p.disabled || native && matches.call(el, ':disabled')) d.d = 1;
+  if (tag === 'textarea' ? areaReadOnly.call(el) : tag === 'input' && TYPED.has(type) && inputReadOnly(el) || is('readonly')) d.ro = 1;
+  if (tag === 'textarea' ? areaRequired.call(el) : tag === 'select' ? selectRequired.call(el) : tag === 'input' && inputRequired(el) || is('required')) d.rq = 1;
+  if (native && tag !== 'button' && matches.call(el, ':user-invalid')) d.iv = 1;
+  if (tag === 'select' ? selectMultiple.call(el) : tag === 'input' && inputMultiple(el) || is('multiselectable')) d.mu = 1;
+  if (el === (focused ??= focusedNow() || 0)) d.f = 1;
+};
+const CHECKABLE = set('checkbox radio switch menuitemcheckbox menuitemradio');
+
+let focused = null;
+const focusedNow = () => {
   let a = activeElement.call(document);
   for (let i = 0; a && i < 50; i++) {
     const r = rootOf(a), n = r && shadowActive.call(r);
@@ -118,7 +130,7 @@ const focused = (() => {
     a = n;
   }
   return a === bodyElement ? null : a;
-})();
+};
 
 // hits tells whether a click on x, y would operate the element.
 const hits = (e, x, y) => {
@@ -133,13 +145,17 @@ const hits = (e, x, y) => {
 
 let probes = 3000;
 
-// hidden tells whether something is on top of every point of e that was tried.
-const hidden = e => {
-  const b = e.box, l = Math.max(b.left, 0), t = Math.max(b.top, 0), r = Math.min(b.right, viewWidth), m = Math.min(b.bottom, viewHeight);
-  for (const [fx, fy] of [[.5, .5], [.1, .5], [.9, .5], [.5, .15], [.5, .85]]) {
-    if (--probes < 0) return false;
-    const x = l + (r - l) * fx, y = t + (m - t) * fy;
-    if (hits(e, Math.min(x, viewWidth - 1), Math.min(y, viewHeight - 1))) return false;
+// buried tells whether something is on top of every point of e that was tried.
+const buried = e => {
+  let boxes = e.via || e.tag === 'area' ? [] : [...rectsOf.call(e.el)].filter(big).slice(0, 3);
+  if (!boxes.length) boxes = [e.box];
+  for (const [fx, fy] of POINTS) {
+    for (const b of boxes) {
+      const l = Math.max(b.left, 0), t = Math.max(b.top, 0), r = Math.min(b.right, viewWidth), m = Math.min(b.bottom, viewHeight);
+      if (r <= l || m <= t) continue;
+      if (--probes < 0) return false;
+      if (hits(e, Math.min(l + (r - l) * fx, viewWidth - 1), Math.min(t + (m - t) * fy, viewHeight - 1))) return false;
+    }
   }
   return true;
 };

@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/extract"
@@ -38,12 +37,12 @@ var (
 	visitJS string
 	//go:embed describe.js
 	describeJS string
-	//go:embed whole.js
-	wholeJS string
-	//go:embed one.js
-	oneJS string
+	//go:embed rows.js
+	rowsJS string
 	//go:embed point.js
 	pointJS string
+	//go:embed main.js
+	mainJS string
 )
 
 // Options says what a look shall bring.
@@ -54,35 +53,25 @@ type Options struct {
 	// Choices is how many options of a select are returned. If zero,
 	// [digest.MaxOptions].
 	Choices int
+	// Detail is how many controls are described with their row, in the order
+	// in which a digest lists them. It is never less than 250.
+	Detail int
 }
 
-func (o Options) js() string {
+// Script looks at the whole frame: its value is for [Parse].
+func Script(o Options) string {
 	if o.Text <= 0 {
 		o.Text = digest.MaxText
 	}
 	if o.Choices <= 0 {
 		o.Choices = digest.MaxOptions
 	}
-	return fmt.Sprintf("{text:%d,choices:%d}", o.Text, o.Choices)
+	return script(fmt.Sprintf("{mode:'whole',text:%d,choices:%d,detail:%d}", o.Text, o.Choices, o.Detail))
 }
-
-func script(options string, parts ...string) string {
-	return "(function(options){'use strict';\n" + strings.Join(parts, "") + "})(" + options + ")"
-}
-
-var (
-	base  = extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS
-	walk  = base + visitJS + describeJS + wholeJS
-	one   = base + visitJS + describeJS + oneJS
-	point = extract.Sight() + worldJS + treeJS + pointJS
-)
-
-// Script looks at the whole frame: its value is for [Parse].
-func Script(o Options) string { return script(o.js(), walk) }
 
 // NodeScript looks at one node again: its value is for [ParseNode].
 func NodeScript(node int64) string {
-	return script(fmt.Sprintf("{text:0,choices:%d,node:%d}", maxChoices, node), one)
+	return script(fmt.Sprintf("{mode:'again',text:0,choices:%d,node:%d}", maxChoices, node))
 }
 
 // maxChoices bounds the options of a select that is looked at alone.
@@ -90,7 +79,17 @@ const maxChoices = 2000
 
 // PointScript scrolls a node into view and finds a point on it that a click
 // would reach: its value is for [ParsePoint].
-func PointScript(node int64) string { return script(fmt.Sprintf("{node:%d}", node), point) }
+func PointScript(node int64) string {
+	return script(fmt.Sprintf("{mode:'point',text:0,choices:0,node:%d}", node))
+}
+
+// source is the function behind all scripts. The world keeps it, so that the
+// engine compiles it once and has it warm for the next look.
+var source = "(function(options){'use strict';\n" + extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS + rowsJS + visitJS + describeJS + pointJS + mainJS + "})"
+
+func script(options string) string {
+	return "(globalThis[Symbol.for('bellglass.looker')]??=" + source + ")(" + options + ")"
+}
 
 // WatchScript notices, from the beginning of a document, which fields are of
 // type password. It is to be run in the world of the other scripts before any
@@ -213,6 +212,20 @@ func box(b [4]float64) digest.Box { return digest.Box{X: b[0], Y: b[1], Width: b
 
 func (n *node) element() digest.Element {
 	const limit = digest.MaxName + 1 // so that it can be seen that something was cut
+	if n.T == "" {
+		n.T = "a"
+	}
+	switch {
+	case n.R == "-":
+		n.R = ""
+	case n.R == "" && n.T == "a":
+		n.R = "link"
+	case n.R == "":
+		n.R = n.T
+	}
+	if n.T == "button" && n.Y == "" {
+		n.Y = "submit"
+	}
 	e := digest.Element{Node: n.N, Tag: n.T, Type: n.Y, Role: n.R, Name: extract.Line(n.M, 2*limit), Href: n.H, Action: n.A, Method: n.AM,
 		Row: extract.Line(n.W, 2*limit), Group: extract.Line(n.G, limit), Value: extract.Line(n.L, 3*limit), Choices: n.K,
 		Min: extract.Line(n.LO, 40), Max: extract.Line(n.HI, 40), Step: extract.Line(n.ST, 40),

@@ -13,9 +13,9 @@ const nameText = (el, not, hiddenToo, depth) => {
   if (depth > 30 || el === not) return '';
   const tag = localName.call(el), cs = styleOf(el);
   if (!hiddenToo && (cs.display === 'none' || attr(el, 'aria-hidden') === 'true')) return '';
+  if (depth > 0 && (tag === 'input' || tag === 'select' || tag === 'textarea')) return embedded(tag, el);
   const label = one(attr(el, 'aria-label'));
   if (label && depth > 0) return label;
-  if (depth > 0 && (tag === 'input' || tag === 'select' || tag === 'textarea')) return embedded(tag, el);
   if (tag === 'img') return one(attr(el, 'alt'));
   if (tag === 'svg') return svgTitle(el);
   if (tag === 'script' || tag === 'style' || tag === 'noscript' || tag === 'template') return '';
@@ -68,14 +68,15 @@ const referenced = (el, ids, not) => {
 };
 
 // nameOf names a control. content is what the walk found in it.
-const nameOf = (tag, el, role, content) => {
-  const by = attr(el, 'aria-labelledby');
-  let s = by && referenced(el, by, el);
-  if (s) return one(s);
-  if ((s = one(attr(el, 'aria-label')))) return s;
+const nameOf = (tag, el, role, content, aria) => {
+  let s = '';
+  if (aria) {
+    const by = attr(el, 'aria-labelledby');
+    if ((s = by && one(referenced(el, by, el)) || one(attr(el, 'aria-label')))) return s;
+  }
   if ((s = ownName(tag, el))) return s;
   if (content && (FROM_CONTENT.has(role) || tag === 'summary' || !NAMED_BY_AUTHOR.has(role))) return content;
-  return one(attr(el, 'title')) || one(attr(el, 'placeholder')) || one(attr(el, 'aria-placeholder'));
+  return !aria ? '' : one(attr(el, 'title')) || one(attr(el, 'placeholder')) || one(attr(el, 'aria-placeholder'));
 };
 const NAMED_BY_AUTHOR = set('textbox searchbox combobox spinbutton slider listbox');
 
@@ -143,27 +144,26 @@ const iconName = el => {
 const NEAR = 60; // px between a field and the text that names it
 
 // beside is the text before a field in its line or above it; after it for
-// boxes to tick. Text that names another field does not count.
+// boxes to tick; on it for what lies invisibly over what it looks like. Text
+// that belongs to another field does not count.
 const beside = e => {
-  const b = e.box, tick = e.type === 'checkbox' || e.type === 'radio';
-  const usable = r => r && !r.control && r.data.trim();
-  if (tick) {
+  const b = e.box, tick = isTick(e);
+  if (tick || e.p.st.op < .1) {
     const r = runs[e.run];
-    if (usable(r) && Math.abs((r.t + r.b) / 2 - (b.top + b.bottom) / 2) < 12 && r.l >= b.left && r.l - b.right < NEAR) return one(r.data);
+    if (usable(r) && sameLine(r, b) && r.l >= b.left && r.l - b.right < NEAR) return one(r.data);
   }
-  let best = '';
-  for (let i = e.run - 1, seen = 0; i >= 0 && seen < 4; i--, seen++) {
-    const r = runs[i];
-    if (!usable(r)) { if (r?.control) break; continue; }
-    const sameLine = r.b > b.top && r.t < b.bottom && r.r <= b.left + 4 && b.left - r.r < 4 * NEAR;
+  const before = entries[e.at - 1], i = e.run - 1, r = runs[i];
+  const taken = before && isTick(before) && before.run === i && before.box && r && sameLine(inSight(r) && r, before.box);
+  if (r && !taken && usable(r)) {
+    const left = sameLine(r, b) && r.r <= b.left + 4 && b.left - r.r < 4 * NEAR;
     const above = r.b <= b.top + 4 && b.top - r.b < NEAR / 2 && r.l < b.right && r.r > b.left - NEAR;
-    if (sameLine || above) best = one(r.data);
-    break;
+    const on = r.l >= b.left && r.r <= b.right && r.t >= b.top && r.b <= b.bottom;
+    if ((left || above || on) && /[\p{L}\p{N}]/u.test(r.data)) return one(r.data).replace(/\s*[:*]+\s*$/, '');
   }
-  if (best && /[\p{L}\p{N}]/u.test(best)) return best.replace(/\s*[:*]+\s*$/, '');
-  if (!tick) {
-    const r = runs[e.run];
-    if (usable(r) && r.b > b.top && r.t < b.bottom && r.l >= b.right - 4 && r.l - b.right < NEAR / 2) return one(r.data);
-  }
+  const next = runs[e.run];
+  if (!tick && usable(next) && sameLine(next, b) && next.l >= b.right - 4 && next.l - b.right < NEAR / 2) return one(next.data);
   return '';
 };
+const usable = r => r && !r.control && inSight(r);
+const sameLine = (r, b) => r && r.b > b.top && r.t < b.bottom;
+const isTick = e => e.tag === 'input' && /^(?:checkbox|radio)$/.test(inputType(e.el));

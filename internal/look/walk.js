@@ -1,5 +1,4 @@
-// Walks the flattened tree of one document once, and notes its controls and
-// its visible text.
+// What the walk notes: text and controls.
 
 const NODES = 300000, DEPTH = 1000, CONTROLS = 20000; // beyond these the walk ends, and says so
 
@@ -17,7 +16,7 @@ const HINTED = '[onclick],[onmousedown],[onmouseup],[onpointerdown],[onpointerup
 const HINTS = 'a,area,button,input,select,textarea,summary,label,audio,video,img,[role],[contenteditable],[tabindex],[aria-label],[aria-hidden],[aria-disabled],[inert],' + HINTED;
 
 const entries = [], extra = [], lines = [], places = [], labels = [];
-let nodes = 0, cut = false, hiddenChars = 0, hiddenBlocks = 0, inStretch = false, chars = 0, suspects = 0;
+let nodes = 0, cut = false, hiddenChars = 0, hiddenBlocks = 0, inStretch = false, chars = 0;
 
 const hide = data => {
   const n = squeeze(data).trim().length;
@@ -34,59 +33,106 @@ const hideTree = el => {
 
 // --- lines of text -------------------------------------------------------------
 
-// A line that holds nothing but the names of controls is left out: they are
-// listed. Headings stay.
-let line = '', lineOwn = 0, heading = 0, spaced = true;
+// A line is a list of runs of text and spaces. One that holds nothing but the
+// names of controls is left out, because they are listed; headings stay.
+// heading: how many are around.
+let line = [], lineChars = 0, ownChars = 0, heading = 0, spaced = true;
 
 const endLine = () => {
-  if (line && lineOwn > 0) {
-    const s = line.trim();
-    if (s) {
-      if (chars < options.text) lines.push(s);
-      chars += [...s].length + 1;
-    }
+  if (ownChars > 0) {
+    if (chars < options.text) lines.push(line);
+    chars += lineChars + 1;
   }
-  line = '', lineOwn = 0, spaced = true;
+  if (line.length) line = [];
+  lineChars = ownChars = 0, spaced = true;
 };
 
-const addText = (data, own) => {
-  let s = squeeze(data);
-  if (spaced) s = s.replace(/^ /, '');
+const space = () => {
+  if (spaced) return;
+  if (chars < options.text) line.push(' ');
+  lineChars++, spaced = true;
+};
+
+const count = s => /[\ud800-\udbff]/.test(s) ? [...s].length : s.length;
+
+const addText = (run, own) => {
+  let s = squeeze(run.data);
+  if (spaced && s[0] === ' ') s = s.slice(1);
   if (!s) return;
-  line += s;
-  spaced = s.endsWith(' ');
-  if (own) lineOwn += s.trim().length;
+  const n = count(s);
+  if (chars < options.text) run.s = s, line.push(run);
+  lineChars += n;
+  spaced = s[s.length - 1] === ' ';
+  if (own) ownChars += n;
+};
+
+// linesOut puts the lines together, without what an opaque layer covers.
+const linesOut = () => {
+  const out = [];
+  for (const l of lines) {
+    let s = '';
+    for (const x of l) {
+      if (x === ' ') s += x;
+      else if (covers.length && covered(x)) hide(x.data);
+      else s += x.s;
+    }
+    if ((s = squeeze(s).trim())) out.push(s);
+  }
+  return out;
 };
 
 // --- names from content ----------------------------------------------------------
 
-const open = []; // controls around the current node, outermost first
-const addName = (s, mute) => { if (!mute) for (const e of open) if (e.content.length < NAME_CHARS) e.content += s; };
+// open are the controls around the current node, outermost first. An element
+// with a label of its own mutes what is in it for the controls around it: the
+// first mute of them.
+const open = [];
+const addName = (s, mute) => { for (let i = mute; i < open.length; i++) if (open[i].content.length < NAME_CHARS) open[i].content += s; };
 
 // --- text --------------------------------------------------------------------------
 
+// text visits a text node. Beyond the text that was asked for, what is in the
+// flow, opaque and not clipped is taken as seen until somebody wants to know.
 const text = (n, p) => {
   if (++nodes > NODES) cut = true;
   const data = charData.call(n);
   if (!/[^ \t\n\r\f]/.test(data)) {
-    if (data) addName(' ', p.mute), spaced || (line += ' ', spaced = true);
+    if (data) space(), addName(' ', p.mute);
     return;
   }
+  const control = open.length > 0 || p.editor, run = { n, data, p, control, in: undefined, l: 0, t: 0, r: 0, b: 0, s: '' };
+  if (p.editor) return void runs.push(run);
   if (!boxed(p)) return hide(data);
-  if (p.faint < 0) p.faint = faint(p);
+  if (control && p.faint < 0) p.faint = faint(p);
   if (p.faint === HIDDEN) return faded(data);
+  const later = chars >= options.text && !p.odd && p.faint !== SUSPECT;
+  if (!later) {
+    inSight(run);
+    if (run.in === FADED) return faded(data);
+    if (run.in !== SEEN) return addName(data, p.mute), hide(data);
+  }
+  inStretch = false;
+  for (const e of open) e.written = true;
+  addName(data, p.mute);
+  runs.push(run);
+  addText(run, !control || heading > 0);
+};
+
+const SEEN = 1, FADED = 2, AWAY = 3; // a run of text is in sight, in a colour that cannot be seen, or out of sight
+
+// inSight decides once whether a run of text can be seen, and where it is.
+const inSight = run => {
+  if (run.in !== undefined) return run.in === SEEN;
+  const { n, data, p } = run;
+  if (p.faint < 0) p.faint = faint(p);
   range.selectNodeContents(n);
   const b = range.getBoundingClientRect();
-  if (!legible(b, data)) return addName(data, p.mute), hide(data);
-  if (p.faint === SUSPECT && !contrasts(p, b)) return faded(data);
-  const part = partSeen(b, p.st.clip);
-  addName(data, p.mute);
-  if (part === 0) return hide(data);
-  inStretch = false;
-  const control = open.length > 0 || p.editor;
-  for (const e of open) ink(e, b);
-  runs.push({ data, p, l: b.left, t: b.top, r: b.right, b: b.bottom, control });
-  if (!p.editor) addText(data, !control || heading > 0);
+  run.l = b.left, run.t = b.top, run.r = b.right, run.b = b.bottom;
+  if (p.faint === HIDDEN) run.in = FADED;
+  else if (!legible(b, data)) run.in = AWAY;
+  else if (p.faint === SUSPECT && !contrasts(p, b)) run.in = FADED;
+  else run.in = partSeen(b, p.st.clip) > .3 ? SEEN : AWAY;
+  return run.in === SEEN;
 };
 
 // faded is text in a colour that cannot be seen: it names nothing either.
@@ -95,24 +141,20 @@ const faded = data => {
   for (const e of open) e.faded = true;
 };
 
-const ink = (e, b) => {
-  if (!e.ink) e.ink = { left: b.left, top: b.top, right: b.right, bottom: b.bottom };
-  else e.ink = { left: Math.min(e.ink.left, b.left), top: Math.min(e.ink.top, b.top), right: Math.max(e.ink.right, b.right), bottom: Math.max(e.ink.bottom, b.bottom) };
-};
-
 // --- controls ------------------------------------------------------------------------
 
-const roleOf = (tag, el, hinted) => {
-  if (!hinted) return '';
+const roleOf = el => {
   for (const r of attr(el, 'role').toLowerCase().split(/[ \t\n\r\f]+/)) if (KNOWN_ROLES.has(r)) return r;
   return '';
 };
 
+const isLink = el => hasAttribute.call(el, 'href') || hasAttribute.call(el, 'xlink:href');
+
 const nativeRole = (tag, el) => {
   switch (tag) {
-    case 'a': case 'area': return hasAttribute.call(el, 'href') || hasAttribute.call(el, 'xlink:href') ? 'link' : '';
+    case 'a': case 'area': return isLink(el) ? 'link' : '';
     case 'button': case 'summary': return 'button';
-    case 'select': return ofForm(tag, el, 'multiple') || +attr(el, 'size') > 1 ? 'listbox' : 'combobox';
+    case 'select': return selectMultiple.call(el) || +attr(el, 'size') > 1 ? 'listbox' : 'combobox';
     case 'textarea': return 'textbox';
     case 'input': {
       const type = inputType(el);
@@ -130,14 +172,15 @@ const isSummary = el => {
   return true;
 };
 
-// control tells how an element can be operated, if at all: 'native', 'role',
-// 'editor', 'media', 'hint' (its author says so) or 'cursor' (its looks do).
-const control = (tag, el, p, hinted) => {
+// controlOf tells how an element can be operated, if at all: 'native', 'role',
+// 'editor', 'media', 'hint' (its author says so), 'heard' (it listens) or
+// 'cursor' (it looks so).
+const controlOf = (tag, el, p, hinted) => {
   if (hinted) {
     switch (tag) {
-      case 'a': case 'area': if (hasAttribute.call(el, 'href') || hasAttribute.call(el, 'xlink:href')) return 'native'; break;
-      case 'button': case 'select': case 'textarea': return 'native';
-      case 'input': return inputType(el) === 'hidden' ? '' : 'native';
+      case 'a': case 'area': if (isLink(el)) return 'native'; break;
+      case 'button': case 'select': case 'textarea': return formClasses[tag] && el instanceof formClasses[tag] ? 'native' : '';
+      case 'input': return el instanceof HTMLInputElement && inputType(el) !== 'hidden' ? 'native' : '';
       case 'summary': if (isSummary(el)) return 'native'; break;
       case 'audio': case 'video': if (hasAttribute.call(el, 'controls')) return 'media'; break;
     }
@@ -145,42 +188,46 @@ const control = (tag, el, p, hinted) => {
     if (p.editor && !p.up?.editor) return 'editor';
     if (matches.call(el, HINTED)) return 'hint';
   }
-  if (memory.heard.has(el)) return 'hint';
-  if (p.pointer && !p.up?.pointer && tag !== 'label' && tag !== 'html' && tag !== 'body') return 'cursor';
-  return '';
+  if (tag === 'label' || el === rootElement || el === bodyElement) return '';
+  if (memory.heard.has(el)) return 'heard';
+  return p.pointer && !p.up?.pointer && !open.length ? 'cursor' : '';
 };
 
 const note = (how, tag, p) => {
-  const e = { el: p.el, tag, how, p, role: p.role || nativeRole(tag, p.el) || (p.editor ? 'textbox' : ''), content: '', ink: null, faded: false, run: runs.length, line: lines.length, at: entries.length, inner: 0, image: '', via: null, gone: false, box: null };
+  const own = ROLES.has(p.role) || how === 'editor' && p.role ? p.role : '';
+  const e = { el: p.el, tag, how, p, role: own || nativeRole(tag, p.el) || (how === 'editor' ? 'textbox' : ''), content: '', written: false, faded: false, run: runs.length, line: lines.length, at: entries.length, inner: 0, image: '', pictures: null, via: null, gone: false, box: null };
   entries.push(e);
   return e;
 };
 
 const TRANSPARENT = /^(?:checkbox|radio|file|range|color|date)$/;
+const big = b => b.right - b.left >= LEGIBLE && b.bottom - b.top >= LEGIBLE;
 
 // present finds the box of a control that a person can see and operate.
 const present = e => {
-  const { p, el, tag } = e;
-  if (tag === 'area') return present.area(e);
-  const see = b => b.width >= LEGIBLE && b.height >= LEGIBLE && seen(b.left, b.top, b.right, b.bottom, p.up?.st.clip || null) > 0 ? b : null;
+  const { p, el, tag } = e, clip = p.st.clip;
+  const see = b => big(b) && seen(b.left, b.top, b.right, b.bottom, clip) > 0 ? b : null;
+  if (tag === 'area') {
+    const img = imageOf(el), b = img && areaBox(el);
+    return b && checkVisibility.call(img, BY_STYLE) ? see(b) : null;
+  }
   let box = null;
-  if (p.cs.visibility === 'visible' && boxedLoose(e)) {
+  if (p.cs.visibility === 'visible' && checkVisibility.call(el, p.st.op < .1 ? { visibilityProperty: true } : BY_STYLE)) {
     if (p.st.op >= .1) box = see(boxOf.call(el));
     else if ((tag === 'select' || tag === 'input' && TRANSPARENT.test(inputType(el))) && p.cs.pointerEvents !== 'none') box = onTop(el, see(boxOf.call(el)));
   }
-  if (box && e.faded && !e.ink && !painted(e)) return null; // only writing that cannot be seen
-  if (box) return box;
-  if (!e.ink) return null;
-  const k = e.ink;
-  return { left: k.left, top: k.top, right: k.right, bottom: k.bottom, width: k.right - k.left, height: k.bottom - k.top };
+  if (box) return e.faded && !e.written && !painted(e) ? null : box; // only writing that cannot be seen
+  return p.st.op < .1 ? null : inkOf(e);
 };
 
-present.area = e => {
-  const img = imageOf(e.el), b = img && areaBox(e.el);
-  return b && checkVisibility.call(img, BY_STYLE) && seen(b.left, b.top, b.right, b.bottom, e.p.up?.st.clip || null) > 0 ? b : null;
+// inkOf is the box around what can be seen in a control that has none itself.
+const inkOf = e => {
+  const k = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  const add = b => { k.left = Math.min(k.left, b.left), k.top = Math.min(k.top, b.top), k.right = Math.max(k.right, b.right), k.bottom = Math.max(k.bottom, b.bottom); };
+  for (let i = e.run; i < runs.length; i++) if (inSight(runs[i])) add({ left: runs[i].l, top: runs[i].t, right: runs[i].r, bottom: runs[i].b });
+  for (const b of e.pictures || []) add(b);
+  return big(k) ? { ...k, width: k.right - k.left, height: k.bottom - k.top } : null;
 };
-
-const boxedLoose = e => checkVisibility.call(e.el, e.p.st.op < .1 ? { visibilityProperty: true } : BY_STYLE);
 
 // onTop tells whether the middle of an invisible control is what one clicks there.
 const onTop = (el, b) => {
@@ -194,75 +241,4 @@ const painted = e => {
   const cs = e.p.cs, c = colour(cs.backgroundColor), back = e.p.up?.st.back;
   if (cs.backgroundImage !== 'none' || cs.boxShadow !== 'none' || parseFloat(cs.borderTopWidth) + parseFloat(cs.borderLeftWidth) > 0) return true;
   return !!c && c[3] > .1 && (!back || !near(c, back));
-};
-
-// --- rows ------------------------------------------------------------------------------
-
-const ROW_ROLES = set('row listitem article option treeitem');
-const ROW_TAGS = set('tr li article dd');
-const NO_ROW = set('form main body html table tbody thead tfoot ul ol dl nav header footer dialog fieldset');
-
-// rowOf is the nearest repeated box around a control.
-const rowOf = p => {
-  for (let q = p, i = 0; q && i < 8; q = q.up, i++) {
-    if (q.row !== undefined) return q.row;
-    const tag = localName.call(q.el);
-    if (i > 0 && NO_ROW.has(tag)) return q.row = null;
-    if (i > 0 && (ROW_TAGS.has(tag) || ROW_ROLES.has(q.role) || repeated(q, tag))) return q.row = q.el;
-  }
-  return null;
-};
-
-const repeated = (q, tag) => {
-  if (q.cs.display === 'inline' || tag === 'label' || tag === 'a' || tag === 'button' || tag === 'td' || tag === 'th') return false;
-  const cls = attr(q.el, 'class');
-  for (const s of [nextElement.call(q.el), previousElement.call(q.el)]) if (s && localName.call(s) === tag && attr(s, 'class') === cls && (cls || tag.includes('-') || tag === 'section')) return true;
-  return false;
-};
-
-const rowTexts = new Map();
-
-// rowText is what a row says, what its buttons say apart.
-const rowText = (row, e) => {
-  let all = rowTexts.get(row);
-  if (!all) {
-    all = [];
-    let i = Math.min(e.run, runs.length - 1);
-    const has = r => inside(r.p.el, row);
-    if (i >= 0 && !has(runs[i])) while (i > 0 && !has(runs[i]) && e.run - i < 3) i--;
-    while (i > 0 && has(runs[i - 1])) i--;
-    for (let n = 0; i < runs.length && n < 40 && has(runs[i]); i++, n++) all.push(runs[i]);
-    rowTexts.set(row, all);
-  }
-  const parts = [];
-  let n = 0;
-  for (const r of all) {
-    if (inside(r.p.el, e.el) || r.p.editor) continue;
-    const s = one(r.data);
-    if (!s || r.control && inButton(r.p, row)) continue;
-    if (parts[parts.length - 1] === s) continue;
-    parts.push(s);
-    if ((n += s.length) > 100) break;
-  }
-  return parts.join(' · ').slice(0, 160);
-};
-
-const inButton = (p, row) => {
-  for (let q = p; q && q.el !== row; q = q.up) {
-    const tag = localName.call(q.el);
-    if (tag === 'button' || tag === 'label' && false || q.role === 'button') return true;
-  }
-  return false;
-};
-
-const GROUPS = 'fieldset,[role=group],[role=radiogroup],[role=listbox],[role=menu],[role=tablist],[role=toolbar]';
-const groupOf = (tag, el) => {
-  const g = closest.call(el, GROUPS);
-  if (!g || g === el) return '';
-  const by = attr(g, 'aria-labelledby');
-  let s = by && referenced(g, by, null) || one(attr(g, 'aria-label'));
-  if (!s && g instanceof HTMLFieldSetElement) {
-    for (let n = firstChild.call(g); n; n = nextSibling.call(n)) if (n instanceof HTMLLegendElement) { s = one(nameText(n, el, false, 0)); break; }
-  }
-  return s;
 };

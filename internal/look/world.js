@@ -11,7 +11,12 @@ const memory = (() => {
       secret: new WeakSet(), secretKeys: new Set(), // fields that were of type password, and what they were called
       closed: new WeakMap(), asked: new WeakMap(), // closed shadow roots by host; hosts asked about
       heard: new WeakSet(), // elements that listen for clicks
-      watched: new WeakSet(), observer: null,
+      watched: new WeakSet(), observer: null, suspected: [],
+      // What changes when an element may have got a shadow root since it was asked about.
+      signature: el => {
+        const b = Element.prototype.getBoundingClientRect.call(el);
+        return Element.prototype.matches.call(el, ':defined') + ' ' + b.width + ' ' + b.height;
+      },
     };
     all.set(document, m);
   }

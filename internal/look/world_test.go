@@ -56,6 +56,7 @@ func run(m *testing.M) int {
 type tab struct {
 	t *testing.T
 	s *cdp.Session
+	v look.Revealer
 }
 
 func newTab(t *testing.T) *tab {
@@ -122,7 +123,22 @@ func (p *tab) write(html string) {
 // js runs in the page's own world.
 func (p *tab) js(script string) string { p.t.Helper(); return p.eval(0, script) }
 
+// frame looks at the main frame until the browser knows no more.
 func (p *tab) frame() *digest.Frame {
+	p.t.Helper()
+	f := p.look()
+	for range 4 {
+		n, err := p.v.Reveal(p.t.Context(), p.s, p.world())
+		check(p.t, err)
+		if n == 0 {
+			break
+		}
+		f = p.look()
+	}
+	return f
+}
+
+func (p *tab) look() *digest.Frame {
 	p.t.Helper()
 	s := p.eval(p.world(), look.Script(look.Options{}))
 	f, err := look.Parse(s)
@@ -136,6 +152,7 @@ func (p *tab) frame() *digest.Frame {
 func lines(f *digest.Frame) []string {
 	var t digest.Table
 	page := t.Update(f)
+	page.URL = "https://site.test/"
 	out := page.Render(digest.RenderOptions{Nonce: "n", Elements: 1000, Bytes: 1 << 20, NoText: true})
 	_, list, _ := strings.Cut(out, "Interactive elements:\n")
 	return strings.Split(strings.TrimSuffix(list, "\n"), "\n")

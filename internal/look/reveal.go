@@ -1,0 +1,187 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	cdpt "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/domdebugger"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// Revealer tells the world of a frame what only the browser knows: the closed
+// shadow roots of the elements that the last look found suspicious, and which
+// elements listen for clicks. The zero value is ready; one serves all frames
+// of one session with the browser, one call at a time.
+//
+// What it does not find: a closed root of a built-in element (div, section, …)
+// that shows all children of its element in slots, beside controls of its own.
+type Revealer struct {
+	heard map[cdpt.BackendNodeID]bool // asked already
+}
+
+// Reveal reports how much there is that the world did not know; if there is
+// any, another look shows more. s is the frame's session and world the
+// execution context of the scripts in it.
+func (v *Revealer) Reveal(ctx context.Context, s cdpt.Session, world runtime.ExecutionContextID) (int, error) {
+	r := revealing{s: s, world: world}
+	memory, err := r.object(ctx, "globalThis[Symbol.for('bellglass.look')]?.get(document)||{}")
+	if err != nil {
+		return 0, err
+	}
+	defer cdpt.Call(context.WithoutCancel(ctx), s, runtime.ReleaseObjectGroup, runtime.ReleaseObjectGroupParams{ObjectGroup: group})
+	roots, err := r.roots(ctx, memory)
+	if err != nil {
+		return 0, err
+	}
+	if len(v.heard) > maxHeard || v.heard == nil {
+		v.heard = map[cdpt.BackendNodeID]bool{}
+	}
+	ears, err := r.listeners(ctx, v.heard)
+	if err != nil {
+		return 0, err
+	}
+	return r.hand(ctx, memory, append(roots, ears...))
+}
+
+type revealing struct {
+	s     cdpt.Session
+	world runtime.ExecutionContextID
+}
+
+// group holds the objects that a reveal takes hold of in the browser.
+const group = "bellglass-reveal"
+
+// object evaluates an expression to an object in the world.
+func (r *revealing) object(ctx context.Context, expression string) (runtime.RemoteObjectID, error) {
+	yes := true
+	v, err := cdpt.Call(ctx, r.s, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: r.world, ObjectGroup: group, Silent: &yes})
+	if err != nil {
+		return "", err
+	}
+	if v.ExceptionDetails != nil || v.Result == nil || v.Result.ObjectID == "" {
+		return "", errors.New("look: reveal: no object")
+	}
+	return v.Result.ObjectID, nil
+}
+
+// roots asks about the suspects, and returns their closed roots.
+func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([]cdpt.BackendNodeID, error) {
+	list, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: takeSuspects, ObjectID: memory, ObjectGroup: group})
+	if err != nil || list.ExceptionDetails != nil || list.Result == nil || list.Result.ObjectID == "" {
+		return nil, err
+	}
+	own := true
+	props, err := cdpt.Call(ctx, r.s, runtime.GetProperties, runtime.GetPropertiesParams{ObjectID: list.Result.ObjectID, OwnProperties: &own})
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var found []cdpt.BackendNodeID
+	var wg sync.WaitGroup
+	for _, p := range props.Result {
+		if p.Value == nil || p.Value.Subtype != "node" || p.Value.ObjectID == "" {
+			continue
+		}
+		wg.Go(func() {
+			if root := r.closedRoot(ctx, p.Value.ObjectID); root != 0 {
+				mu.Lock()
+				found = append(found, root)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return found, nil
+}
+
+// takeSuspects hands the suspects out, once.
+const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];for(const e of a)this.asked.set(e,this.signature(e));return a}`
+
+// closedRoot is the closed shadow root of a node, or 0.
+func (r *revealing) closedRoot(ctx context.Context, object runtime.RemoteObjectID) cdpt.BackendNodeID {
+	d, err := cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: object})
+	if err != nil || d.Node == nil {
+		return 0
+	}
+	for _, root := range d.Node.ShadowRoots {
+		if root.ShadowRootType == cdpt.ShadowRootTypeClosed {
+			return root.BackendNodeID
+		}
+	}
+	return 0
+}
+
+const (
+	maxListeners = 100   // elements that listen and are asked about in one call
+	maxHeard     = 20000 // that are remembered
+)
+
+// listeners finds elements on which a script listens for clicks and that were
+// not asked about before.
+func (r *revealing) listeners(ctx context.Context, heard map[cdpt.BackendNodeID]bool) ([]cdpt.BackendNodeID, error) {
+	doc, err := r.object(ctx, "document")
+	if err != nil {
+		return nil, err
+	}
+	all, yes := int64(-1), true
+	l, err := cdpt.Call(ctx, r.s, domdebugger.GetEventListeners, domdebugger.GetEventListenersParams{ObjectID: doc, Depth: &all, Pierce: &yes})
+	if err != nil {
+		return nil, err
+	}
+	var found []cdpt.BackendNodeID
+	for _, e := range l.Listeners {
+		switch e.Type {
+		case "click", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend":
+			if id := e.BackendNodeID; id != 0 && !heard[id] && len(found) < maxListeners {
+				heard[id] = true
+				found = append(found, id)
+			}
+		}
+	}
+	return found, nil
+}
+
+// hand gives nodes to the world's memory, and returns how many were new to it.
+// Nodes of other frames are left out by the browser.
+func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nodes []cdpt.BackendNodeID) (int, error) {
+	if len(nodes) == 0 {
+		return 0, nil
+	}
+	objects := make([]runtime.RemoteObjectID, len(nodes))
+	var wg sync.WaitGroup
+	for i, id := range nodes {
+		wg.Go(func() {
+			n, err := cdpt.Call(ctx, r.s, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: id, ExecutionContextID: r.world, ObjectGroup: group})
+			if err == nil && n.Object != nil {
+				objects[i] = n.Object.ObjectID
+			}
+		})
+	}
+	wg.Wait()
+	var args []*runtime.CallArgument
+	for _, o := range objects {
+		if o != "" {
+			args = append(args, &runtime.CallArgument{ObjectID: o})
+		}
+	}
+	yes := true
+	v, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: register, ObjectID: memory, Arguments: args, ReturnByValue: &yes, Silent: &yes})
+	if err != nil {
+		return 0, err
+	}
+	if v.ExceptionDetails != nil || v.Result == nil {
+		return 0, errors.New("look: reveal: " + v.ExceptionDetails.Text)
+	}
+	n, err := strconv.Atoi(string(v.Result.Value))
+	return n, err
+}
+
+// register remembers closed roots and elements that listen.
+const register = `function(...nodes){let n=0;const host=Object.getOwnPropertyDescriptor(ShadowRoot.prototype,'host').get;
+for(const x of nodes){if(x instanceof ShadowRoot){const h=host.call(x);if(!this.closed.has(h))this.closed.set(h,x),n++}
+else if(x instanceof Element&&!this.heard.has(x)){this.heard.add(x);if(!/^(?:a|button|input|select|textarea|html|body)$/.test(x.localName))n++}}
+return n}`

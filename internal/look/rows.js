@@ -1,0 +1,80 @@
+// What stands around a control: the repeated row that it is in, and the group.
+
+const ROW_ROLES = set('row listitem article option treeitem');
+const ROW_TAGS = set('tr li article dd');
+const NO_ROW = set('form main body html table tbody thead tfoot ul ol dl nav header footer dialog fieldset');
+
+// rowOf is the nearest repeated box around a control, or null.
+const rowOf = p => {
+  for (let q = p, i = 0; q && i < 8; q = q.up, i++) {
+    if (i === 0) continue;
+    if (q.row === undefined) q.row = rowAt(q);
+    if (q.row === true) return q.el;
+    if (q.row === false) return null;
+  }
+  return null;
+};
+
+// rowAt tells whether q is a row; false if there is none around it either.
+const rowAt = q => {
+  const tag = localName.call(q.el);
+  if (ROW_TAGS.has(tag) || ROW_ROLES.has(q.role)) return true;
+  if (NO_ROW.has(tag)) return false;
+  return repeated(q, tag) || null;
+};
+
+const NOT_REPEATED = set('label a button td th');
+const repeated = (q, tag) => {
+  if (q.cs.display === 'inline' || NOT_REPEATED.has(tag)) return false;
+  const cls = attr(q.el, 'class');
+  if (!cls && !tag.includes('-') && tag !== 'section') return false;
+  for (const s of [nextElement.call(q.el), previousElement.call(q.el)]) if (s && localName.call(s) === tag && attr(s, 'class') === cls) return true;
+  return false;
+};
+
+const ROW_RUNS = 40, ROW_CHARS = 160;
+const rowRuns = new Map();
+
+// runsIn lists the runs of text in a row, of which e is a control.
+const runsIn = (row, e) => {
+  let all = rowRuns.get(row);
+  if (all) return all;
+  const has = i => i >= 0 && i < runs.length && inside(runs[i].p.el, row);
+  let i = e.run;
+  if (!has(i) && has(i - 1)) i--;
+  while (has(i - 1)) i--;
+  all = [];
+  for (; has(i) && all.length < ROW_RUNS; i++) all.push(runs[i]);
+  rowRuns.set(row, all);
+  return all;
+};
+
+// rowText is what a person reads in a row: not what its buttons say, nor what
+// e does.
+const rowText = (row, e) => {
+  const parts = [];
+  let n = 0;
+  for (const r of runsIn(row, e)) {
+    if (r.p.editor || inside(r.p.el, e.el) || r.control && inButton(r.p, row) || !inSight(r)) continue;
+    const s = one(r.data);
+    if (!s || parts[parts.length - 1] === s) continue;
+    parts.push(s);
+    if ((n += s.length + 3) > ROW_CHARS) break;
+  }
+  return parts.join(' · ').slice(0, ROW_CHARS);
+};
+
+const inButton = (p, row) => {
+  for (let q = p; q && q.el !== row; q = q.up) if (q.role === 'button' || localName.call(q.el) === 'button') return true;
+  return false;
+};
+
+const GROUPS = 'fieldset,[role=group],[role=radiogroup],[role=listbox],[role=menu],[role=tablist],[role=toolbar]';
+const groupOf = el => {
+  const g = closest.call(el, GROUPS);
+  if (!g || g === el) return '';
+  const by = attr(g, 'aria-labelledby'), s = by && referenced(g, by, null) || one(attr(g, 'aria-label'));
+  if (s || !(g instanceof HTMLFieldSetElement)) return s;
+  for (let n = firstChild.call(g); n; n = nextSibling.call(n)) if (n instanceof HTMLLegendElement) return one(nameText(n, el, false, 0));
+  return '';
+};
