@@ -129,6 +129,7 @@ type Frame struct {
 	Elements []Element
 	Lines    []string // visible text in reading order, as far as it was asked for
 	Chars    int      // code points of visible text in all
+	TextHash uint32   // of all visible text, to see that it changed
 	Places   []Place
 
 	HiddenChars  int // characters that nobody could see

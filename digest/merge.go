@@ -1,18 +1,11 @@
 package digest
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // maxDepth bounds the nesting of frames.
 const maxDepth = 8
 
 type merger struct {
-	main  *Frame
-	page  *Page
-	text  strings.Builder
-	chars int // code points in text
+	main *Frame
+	page *Page
 }
 
 // frame adds what is in f; inView tells whether its box is in the viewport.
@@ -20,6 +13,7 @@ func (m *merger) frame(f *Frame, inView bool, depth int) {
 	m.page.HiddenChars += f.HiddenChars
 	m.page.HiddenBlocks += f.HiddenBlocks
 	m.page.Chars += f.Chars
+	m.page.TextHash = m.page.TextHash*1000003 + uint64(f.TextHash)
 	m.page.Cut = m.page.Cut || f.Cut
 	foreign := ""
 	if f != m.main && (f.Origin != m.main.Origin || f.Origin == "null") {
@@ -60,23 +54,11 @@ func (m *merger) frame(f *Frame, inView bool, depth int) {
 	add(len(f.Elements), len(f.Lines))
 }
 
-// line adds a line of text, as far as there is room.
+// line adds a line of text.
 func (m *merger) line(s string) {
-	room := MaxText - m.chars
-	if s == "" || room <= 0 {
-		return
+	if s != "" {
+		m.page.Lines = append(m.page.Lines, s)
 	}
-	if m.chars > 0 {
-		m.text.WriteByte('\n')
-		m.chars++
-		room--
-	}
-	n := utf8.RuneCountInString(s)
-	if n > room {
-		s, n = cut(s, room), room
-	}
-	m.text.WriteString(s)
-	m.chars += n
 }
 
 // order puts the elements in the viewport first.

@@ -1,5 +1,7 @@
 package digest
 
+import "strings"
+
 // Field is one more line of a digest's header.
 type Field struct{ Key, Value string }
 
@@ -18,8 +20,10 @@ type Page struct {
 	// Elements are in the order in which they are listed: those in the
 	// viewport first, then the others, each in reading order.
 	Elements []Element
-	Text     string // visible text, at most [MaxText] code points of it
-	Chars    int    // code points of visible text in all
+	Lines    []string // visible text in reading order, as far as it was looked at
+	Text     string   // Lines, joined
+	Chars    int      // code points of visible text in all
+	TextHash uint64   // of all visible text
 
 	HiddenChars  int
 	HiddenBlocks int
@@ -31,7 +35,7 @@ type Page struct {
 func merge(main *Frame) *Page {
 	m := merger{main: main, page: &Page{Doc: main.Doc, Title: main.Title, Above: main.Above, Below: main.Below}}
 	m.frame(main, true, 0)
-	m.page.Text = m.text.String()
+	m.page.Text = strings.Join(m.page.Lines, "\n")
 	m.order()
 	return m.page
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // RenderOptions says how a digest is written. The zero value writes all the
@@ -153,42 +154,69 @@ func rangeLine(from, to, total int) string {
 	return fmt.Sprintf("(%s; browser_state offset=%d for the rest)\n", which, to)
 }
 
-// lines writes the lines of elements from to to. A row is named where a
-// label and name alone would not tell elements apart.
+// lines writes the lines of elements from to to.
 func (p *Page) lines(o RenderOptions, from, to int) []string {
-	type said struct{ label, name, origin string }
-	count := map[said]int{}
-	key := func(e *Element) said { return said{e.Label(), e.Name, e.Origin} }
-	for i := range p.Elements {
-		count[key(&p.Elements[i])]++
-	}
+	alike := p.alike()
 	var out []string
 	for i := from; i < to; i++ {
-		e := &p.Elements[i]
-		alike := count[key(e)] > 1
-		out = append(out, e.line(lineOptions{page: p.URL, query: o.KeepQuery, row: alike, group: alike || e.Checked != None}))
+		out = append(out, p.lineOf(&p.Elements[i], o, alike))
 	}
 	return out
 }
 
+// said is what tells elements apart without their row.
+type said struct{ label, name, origin string }
+
+// alike counts the elements that label and name do not tell apart.
+func (p *Page) alike() map[said]int {
+	count := make(map[said]int, len(p.Elements))
+	for i := range p.Elements {
+		count[p.Elements[i].said()]++
+	}
+	return count
+}
+
+func (e *Element) said() said { return said{e.Label(), e.Name, e.Origin} }
+
+// lineOf writes the line of an element. Its row, or its group, is named where
+// label and name alone would not tell it from others.
+func (p *Page) lineOf(e *Element, o RenderOptions, alike map[said]int) string {
+	twin := alike[e.said()] > 1
+	return e.line(lineOptions{page: p.URL, query: o.KeepQuery, row: twin, group: twin || e.Checked != None})
+}
+
 // textBlock writes the page's text in its fence, at most limit code points.
 func (p *Page) textBlock(o RenderOptions, limit int) string {
-	if p.Chars == 0 && p.Text == "" {
+	if p.Chars == 0 && len(p.Lines) == 0 {
 		return "untrusted_page_text " + o.Nonce + " (none):\nend " + o.Nonce + "\n"
 	}
-	text := cut(p.Text, limit)
-	lines := strings.Split(text, "\n")
-	n := 0
-	for i, l := range lines {
-		lines[i] = textLine(l)
-		n += len([]rune(l))
+	var b strings.Builder
+	n, whole := 0, true
+	for i, l := range p.Lines {
+		if i > 0 {
+			n++
+		}
+		if n >= limit {
+			whole = false
+			break
+		}
+		l = textLine(l)
+		if k := utf8.RuneCountInString(l); k > limit-n {
+			l, whole = cut(l, limit-n), false
+			n = limit
+		} else {
+			n += k
+		}
+		b.WriteString(l + "\n")
+		if !whole {
+			break
+		}
 	}
-	n += len(lines) - 1
 	head := "untrusted_page_text " + o.Nonce + ":\n"
-	if p.Chars > n || len(text) < len(p.Text) {
+	if !whole || p.Chars > n+len(p.Lines) {
 		head = fmt.Sprintf("untrusted_page_text %s (first %d of %d chars; browser_extract for more):\n", o.Nonce, n, max(p.Chars, n))
 	}
-	return head + strings.Join(lines, "\n") + "\nend " + o.Nonce + "\n"
+	return head + b.String() + "end " + o.Nonce + "\n"
 }
 
 // fit writes as much of the text as fits in room bytes, or nothing.

@@ -48,7 +48,8 @@ var (
 // Options says what a look shall bring.
 type Options struct {
 	// Text is about how many characters of visible text are returned; the
-	// rest is counted. If zero, [digest.MaxText].
+	// rest is counted. If zero, 4,000: more than a digest shows, so that two
+	// looks can be compared.
 	Text int
 	// Choices is how many options of a select are returned. If zero,
 	// [digest.MaxOptions].
@@ -61,7 +62,7 @@ type Options struct {
 // Script looks at the whole frame: its value is for [Parse].
 func Script(o Options) string {
 	if o.Text <= 0 {
-		o.Text = digest.MaxText
+		o.Text = 4000
 	}
 	if o.Choices <= 0 {
 		o.Choices = digest.MaxOptions
@@ -110,6 +111,7 @@ type answer struct {
 	E      []node   `json:"e"`
 	L      []string `json:"l"`
 	C      int      `json:"c"`
+	TH     uint32   `json:"th"`
 	P      []place  `json:"p"`
 	HC     int      `json:"hc"`
 	HB     int      `json:"hb"`
@@ -189,7 +191,7 @@ func Parse(s string) (*digest.Frame, error) {
 		return nil, errors.New("look: too much")
 	}
 	f := &digest.Frame{Doc: extract.Line(a.Doc, 64), URL: a.URL, Origin: extract.Line(a.Origin, 300), Title: extract.Line(a.Title, digest.MaxTitle),
-		Chars: max(a.C, 0), HiddenChars: max(a.HC, 0), HiddenBlocks: max(a.HB, 0), Width: a.W, Height: a.H, Above: max(a.Up, 0), Below: max(a.Dn, 0), Cut: a.Cut, Suspects: a.S}
+		Chars: max(a.C, 0), TextHash: a.TH, HiddenChars: max(a.HC, 0), HiddenBlocks: max(a.HB, 0), Width: a.W, Height: a.H, Above: max(a.Up, 0), Below: max(a.Dn, 0), Cut: a.Cut, Suspects: a.S}
 	f.Elements = make([]digest.Element, len(a.E))
 	for i := range a.E {
 		f.Elements[i] = a.E[i].element()

@@ -15,7 +15,7 @@ const whole = () => {
   for (const seen of [true, false]) for (const e of listed) if (inView(e.box) === seen && left > 0) e.full = true, left--;
   const e = listed.map(describe);
   return JSON.stringify({ look: 1, doc: memory.token, url: documentURL.call(document), origin: self.origin, title: one(title.call(document)),
-    e, l: linesOut(), c: chars, p: places, hc: hiddenChars, hb: hiddenBlocks, w: viewWidth, h: viewHeight,
+    e, l: linesOut(), c: chars, th: hash >>> 0, p: places, hc: hiddenChars, hb: hiddenBlocks, w: viewWidth, h: viewHeight,
     up: Math.round(pageY), dn: Math.round(Math.max(0, scrollHeight.call(rootElement) - viewHeight - pageY)), cut, s: suspected.length });
 };
 

@@ -36,6 +36,7 @@ const hideTree = el => {
 // A line is a list of runs of text and spaces. One that holds nothing but the
 // names of controls is left out, because they are listed; headings stay.
 // heading: how many are around.
+let hash = 0; // of all text, as Java hashes strings
 let line = [], lineChars = 0, ownChars = 0, heading = 0, spaced = true;
 
 const endLine = () => {
@@ -60,6 +61,7 @@ const addText = (run, own) => {
   if (spaced && s[0] === ' ') s = s.slice(1);
   if (!s) return;
   const n = count(s);
+  for (let i = 0; i < s.length; i++) hash = (hash * 31 + s.charCodeAt(i)) | 0;
   if (chars < options.text) run.s = s, line.push(run);
   lineChars += n;
   spaced = s[s.length - 1] === ' ';
