@@ -1,11 +1,10 @@
 package bellglass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -40,6 +39,11 @@ type Head struct {
 	HTTPStatus  int    // of the site's response; zero if there was none
 	ContentType string // a media type without parameters; the site's choice
 	Title       string // page text, on one line
+	// FileName and Size, in bytes, tell of a response that was not read: a file
+	// meant to be saved, or of a type that cannot be read. The name is the
+	// site's words; Size is zero if it is not known.
+	FileName string
+	Size     int64
 	// Truncated: there is more. Where NextOffset is zero the rest cannot be had,
 	// because the response broke off or the page is too large to be read whole.
 	Truncated  bool
@@ -94,10 +98,7 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	if page == nil {
 		return res, nil
 	}
-	text := extract.Clean(page.Raw)
-	if page.Doc != nil {
-		text = page.Doc.Text(extract.TextOptions{Whole: r.Whole})
-	}
+	text := page.text(extract.TextOptions{Whole: r.Whole})
 	var cut extract.Cut
 	if r.Query != "" {
 		cut = extract.Passages(text, r.Query, b.o.TextLimit)
@@ -105,7 +106,7 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 		cut = extract.Page(text, r.Offset, b.o.TextLimit)
 	}
 	res.Text, res.TotalChars = cut.Text, cut.Total
-	res.Truncated, res.NextOffset = cut.Truncated || page.Partial, cut.Next
+	res.Truncated, res.NextOffset = cut.Truncated || page.partial, cut.Next
 	return res, nil
 }
 
@@ -136,19 +137,10 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 	}
 	defer release()
 	res.Head = head
-	if page == nil || page.Doc == nil {
+	if page == nil {
 		return res, nil
 	}
-	host := ""
-	if u, err := policy.ParseURL(page.URL); err == nil {
-		host = u.Host.String()
-	}
-	all := page.Doc.Links(host)
-	if q := strings.ToLower(strings.TrimSpace(r.Query)); q != "" {
-		all = slices.DeleteFunc(all, func(l extract.Link) bool {
-			return !strings.Contains(strings.ToLower(l.Text), q) && !strings.Contains(strings.ToLower(l.URL), q)
-		})
-	}
+	all := page.links(r.Query)
 	res.Total = len(all)
 	from := min(r.Offset, len(all))
 	to, size := from, 0
@@ -159,7 +151,7 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 		}
 		res.Links = append(res.Links, Link(l))
 	}
-	res.Truncated = page.Partial
+	res.Truncated = page.partial
 	if to < len(all) {
 		res.Truncated, res.NextOffset = true, to
 	}
@@ -170,7 +162,7 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 // the head says it all. Without an error, release ends the call: what is still
 // to be done with the page comes first, for a browser that throws away one page
 // and makes another would slow it down.
-func (b *Browser) read(ctx context.Context, op string, r Request) (page *tab.Page, head Head, release func(), err error) {
+func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading, head Head, release func(), err error) {
 	if err := r.Principal.validate(); err != nil {
 		return nil, Head{}, nil, err
 	}
@@ -182,9 +174,9 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *tab.Pag
 	return page, head, func() { free(); done() }, nil
 }
 
-func (b *Browser) readPage(ctx context.Context, op string, r Request) (page *tab.Page, head Head, release func()) {
+func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *reading, head Head, release func()) {
 	release = func() {}
-	fail := func(err error, run *egress.Run) (*tab.Page, Head, func()) {
+	fail := func(err error, run *egress.Run) (*reading, Head, func()) {
 		e := explain(op, err, run)
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
 		if e.Status == StatusBusy {
@@ -225,14 +217,19 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (page *tab
 		}
 		return fail(err, run)
 	}
+	if got, err = b.newReading(page); err != nil {
+		b.headOfFailure(&head, page, err)
+		return fail(err, run)
+	}
+	head.Title = cmp.Or(head.Title, got.head.Title)
 	if page.TimedOut {
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
-		return page, head, release
+		return got, head, release
 	}
 	head.Status = StatusOK
-	return page, head, release
+	return got, head, release
 }
 
 // visit reads the page in a leased tab. One that shows nothing is read once
@@ -259,6 +256,7 @@ func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run
 func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
 	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
+	r.Take, r.Render = wants, rendered
 	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
 	for try := 0; ; try++ {
 		var slot *slot

@@ -19,6 +19,8 @@ const (
 	maxTitle   = 200  // characters
 	maxURL     = 2048 // characters
 	maxBlocked = 20   // hosts
+
+	maxFileName = 100 // characters
 )
 
 // headOf fills in what a page says about itself.
@@ -43,6 +45,7 @@ func (b *Browser) headOfFailure(h *Head, p *tab.Page, err error) {
 	switch {
 	case errors.As(err, &content):
 		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(content.URL), content.Status, mediaType(content.ContentType)
+		h.FileName, h.Size = extract.Line(content.Name, maxFileName), content.Size
 	case errors.As(err, &network):
 		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(network.URL), 0, ""
 	}

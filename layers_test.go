@@ -27,10 +27,11 @@ var layers = map[string][]string{
 	"internal/extract": {},
 	"digest":           {},
 	"internal/look":    {"digest", "internal/extract"},
+	"internal/content": {},
 	"internal/tab":     {"digest", "internal/cdp", "internal/extract", "internal/look"},
 	"internal/answer":  {},
 	"internal/guard":   {},
-	"":                 {"policy", "egress", "digest", "internal/answer", "internal/chrome", "internal/extract", "internal/guard", "internal/look", "internal/pool", "internal/tab"},
+	"":                 {"policy", "egress", "digest", "internal/answer", "internal/chrome", "internal/content", "internal/extract", "internal/guard", "internal/look", "internal/pool", "internal/tab"},
 	"tools":            {"", "internal/answer"},
 	"mcpserver":        {"", "tools"},
 	"internal/egressd": {"policy", "egress"},
@@ -51,6 +52,8 @@ var layers = map[string][]string{
 	"internal/acttest":        {},
 	"bench":                   {},
 	"internal/exhaustion":     {},
+
+	"internal/content/browsertest": {},
 }
 
 type goPackage struct {

@@ -40,6 +40,10 @@ func (w *writer) head(h bellglass.Head) {
 	if h.Title != "" { // the page's words: quoted, so that they end where they end
 		w.always("title", h.Title, strconv.Quote(h.Title))
 	}
+	if h.FileName != "" { // the page's words
+		w.always("file_name", h.FileName, strconv.Quote(h.FileName))
+	}
+	w.add("size", int(h.Size))
 	w.add("truncated", h.Truncated)
 	w.add("next_offset", h.NextOffset)
 	w.add("hidden_chars", h.HiddenChars)

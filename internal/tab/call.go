@@ -342,7 +342,7 @@ func (l *Live) arrived(ctx context.Context, t *Tab, v, before *visit) (State, er
 	case committed == 0 && hop != nil:
 		err = hop.Err
 	case isFile, main.attachment:
-		err = contentError(p, main.attachment || isFile && kindOf(p))
+		err = contentError(p, main, main.attachment || isFile && kindOf(p))
 	case committed == 0 && navError == "":
 		err = ErrTimeout
 	case committed == 0 && p.Status == 0 && navError == "net::ERR_ABORTED" && main.redirected == 0:

@@ -37,6 +37,7 @@ type ContentError struct {
 	ContentType string
 	Attachment  bool   // meant to be saved, and refused
 	Name        string // the file name proposed, if any; the site's words
+	Size        int64  // in bytes, as declared; 0 if it was not
 }
 
 func (e *ContentError) Error() string { return "tab: cannot show " + e.ContentType }

@@ -272,6 +272,10 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 		live.paused(t, s, ev)
 		return
 	}
+	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
+		t.answered(s, ev)
+		return
+	}
 	verdict := network.ErrorReason("")
 	t.update(func(v *visit, now time.Time) {
 		switch {

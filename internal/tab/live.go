@@ -106,12 +106,12 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 	}
 }
 
-// patterns are the requests that pause for a verdict.
-func (t *Tab) patterns() []*fetch.RequestPattern {
+// patterns are the requests that pause for a verdict: those of a session, or of a read.
+func (t *Tab) patterns(reading []*fetch.RequestPattern) []*fetch.RequestPattern {
 	if t.live.Load() != nil {
 		return documentPatterns
 	}
-	return dropPatterns
+	return reading
 }
 
 // adopt takes in a page that one of the session's pages has opened, or ends it.

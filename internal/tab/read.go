@@ -38,6 +38,13 @@ type Request struct {
 	// so long, because the parser waits for what will not come. If nil, such
 	// a page is read at Timeout.
 	Unstick func(silent time.Duration)
+	// Take says of a media type, in lower case and without parameters, that a
+	// response of it to the first document is wanted as it came ([Page].Body)
+	// and not rendered. If nil, none is.
+	Take func(mediaType string) bool
+	// Render is asked about each body that was taken: the content type under
+	// which the browser is to render it after all, or "". If nil, none is.
+	Render func(mediaType, charset string, body []byte) string
 	// NoScripts reads the page as a browser without scripts shows it.
 	NoScripts bool
 	// Real leaves the page on the real clock.
@@ -52,10 +59,12 @@ type Page struct {
 	Status      int    // of the HTTP response
 	ContentType string // without parameters
 	Header      string // the value of the header that Request names
-	// Doc is the rendered document; nil when Raw holds the content.
+	// Doc is the rendered document; nil when Raw or Body hold the content.
 	Doc *extract.Doc
-	// Raw is the body, as text, of a response that is text but not HTML.
+	// Raw is the body, as text, of a response that is text but not HTML; Body
+	// is one that [Request].Take asked for.
 	Raw   string
+	Body  *Body
 	IsRaw bool
 	// Blank: the page shows nothing, or hardly anything compared to what it
 	// keeps for browsers without scripts. It may be worth a read with
@@ -144,15 +153,20 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 	t.mu.Lock()
 	v := t.visit
+	if n := v.taken; n != nil {
+		n.late = !n.done
+		t.mu.Unlock()
+		return t.fromBody(n, v)
+	}
 	p := t.page(v)
 	main := *v.main()
 	committed, unreachable, navError, isFile := v.committed, v.doc.unreachable, v.navError, v.isFile
-	huge := v.doc.bytes > heavy
+	huge, given := v.doc.bytes > heavy, v.given
 	empty := v.doc.whole && v.doc.bytes == 0 && main.status != 0
 	t.mu.Unlock()
 	switch {
 	case isFile, main.attachment:
-		return p, contentError(p, main.attachment)
+		return p, contentError(p, main, main.attachment)
 	case committed == 0 && navError == "":
 		return p, ErrTimeout
 	case committed == 0 && p.Status == 0 && navError == "net::ERR_ABORTED" && main.redirected == 0:
@@ -165,13 +179,17 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 		}
 		return errorPage(p, unreachable, navError)
 	}
-	switch kind := contentKind(main.mime); {
+	kind := contentKind(main.mime)
+	if given != "" && main.mime != "text/plain" {
+		kind = kindHTML // it was given back to be rendered
+	}
+	switch {
 	case empty && main.failed != "":
 		return p, &NetError{URL: p.URL, Text: main.failed, Status: p.Status}
 	case empty && kind == kindHTML:
 		return p, ErrEmpty
 	case kind == kindOther:
-		return p, contentError(p, false)
+		return p, contentError(p, main, main.attachment)
 	case kind == kindText:
 		if raw, ok := t.body(ctx); ok {
 			p.Raw, p.IsRaw = raw, true
@@ -197,7 +215,7 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 func (t *Tab) page(v *visit) *Page {
 	n := v.main()
 	p := &Page{
-		URL: v.doc.url, Status: n.status, ContentType: cmp.Or(n.declared, n.mime), Header: n.header,
+		URL: v.doc.url, Status: n.status, ContentType: cmp.Or(v.given, n.declared, n.mime), Header: n.header,
 		TimedOut:  v.doc.dcl.IsZero() && v.committed > 0,
 		Redirects: v.redirects, Popups: v.popups, Dialogs: v.dialogs, Dropped: v.dropped,
 		Downloads: v.downloads, Hop: v.hop, Scriptless: v.req.NoScripts,
@@ -225,10 +243,10 @@ func errorPage(p *Page, unreachable, text string) (*Page, error) {
 	return p, &NetError{URL: p.URL, Text: text, Status: p.Status}
 }
 
-func contentError(p *Page, attachment bool) error {
-	e := &ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Attachment: attachment}
-	for _, d := range p.Downloads {
-		e.Name = d.Name
+func contentError(p *Page, n navigation, attachment bool) error {
+	e := &ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Attachment: attachment, Size: n.size}
+	if attachment {
+		e.Name = fileName(n.disposition, p.URL)
 	}
 	return e
 }

@@ -100,6 +100,10 @@ func (t *Tab) decide(now time.Time) (action, time.Time) {
 	case v.redirects > maxHops:
 		v.fatal = ErrTooManyRedirects
 		return actFail, now
+	case v.taken != nil && v.taken.done:
+		return actRead, now
+	case v.taken != nil:
+		return waitFor(now, deadline)
 	case v.answered && v.navError == "net::ERR_ABORTED" && v.main().status == 0 && now.Before(v.answer.Add(crashGrace)):
 		return actWait, earlier(v.answer.Add(crashGrace), deadline)
 	case v.answered && (v.navError != "" || v.isFile) && v.committed <= 1:

@@ -273,7 +273,7 @@ func (t *Tab) begin(s *cdp.Session) {
 	t.sessions[s] = &frameSession{Session: s}
 	t.mu.Unlock()
 	t.listen(s)
-	wait(t, t.enable(s)...)
+	wait(t, t.enable(s, t.patterns(takePatterns))...)
 	watch := cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript, WorldName: world})
 	t.setup = append(t.setup, func(ctx context.Context) error { _, err := watch.Wait(ctx); return err })
 	wait(t, cdp.Go(s, inspector.Enable, cdpt.Empty{}), autoAttach(s))
@@ -295,12 +295,12 @@ func wait(t *Tab, ps ...cdp.Pending[cdpt.Empty]) {
 }
 
 // enable sends what page and frame sessions have in common.
-func (t *Tab) enable(s *cdp.Session) []cdp.Pending[cdpt.Empty] {
+func (t *Tab) enable(s *cdp.Session, patterns []*fetch.RequestPattern) []cdp.Pending[cdpt.Empty] {
 	total, none := int64(bodyBuffer), int64(0)
 	return []cdp.Pending[cdpt.Empty]{
 		cdp.Go(s, page.Enable, page.EnableParams{}),
 		cdp.Go(s, network.Enable, network.EnableParams{MaxTotalBufferSize: &total, MaxResourceBufferSize: &total, MaxPostDataSize: &none}),
-		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: t.patterns()}),
+		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: patterns}),
 	}
 }
 
@@ -326,7 +326,7 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	}
 	t.mu.Unlock()
 	t.listen(s)
-	t.enable(s)
+	t.enable(s, t.patterns(dropPatterns))
 	autoAttach(s)
 	if virtual {
 		setPolicy(s, budget)

@@ -40,6 +40,9 @@ type visit struct {
 	navError string            // and what it said
 	isFile   bool              // and that the response is a download
 
+	taken *taken // the body of the first document, if it is not rendered
+	given string // the media type of one that was rendered after all
+
 	virtual   bool // the page's clock is virtual: from the first document's end of parsing on
 	policy    emulation.VirtualTimePolicy
 	armed     time.Time // when a budget was last sent
@@ -99,8 +102,11 @@ type navigation struct {
 	mime       string // as the browser treats it
 	declared   string // as the server says, without parameters; empty if it does not
 	attachment bool   // Content-Disposition says so
-	header     string // the one asked for
-	failed     string
+
+	disposition string // Content-Disposition
+	size        int64  // Content-Length, or 0
+	header      string // the one asked for
+	failed      string
 }
 
 // request is one request in flight.
@@ -123,6 +129,9 @@ func newVisit(r Request) *visit {
 // commit notes a new main document.
 func (v *visit) commit(f *cdpt.Frame, now time.Time) {
 	v.committed++
+	if v.committed > 1 {
+		v.given = "" // it was about the first
+	}
 	if v.committed > 1 && sansFragment(f.URL) == sansFragment(v.doc.url) {
 		v.reloads++
 	} else {
@@ -206,6 +215,7 @@ func (v *visit) responded(ev *responseReceived, now time.Time) {
 	if n := v.navs[ev.RequestID]; n != nil {
 		n.url, n.status, n.mime = ev.Response.URL, int(ev.Response.Status), ev.Response.MimeType
 		n.header, n.attachment, n.declared = "", false, ""
+		n.disposition, n.size = "", 0
 		v.pace = now.Sub(n.asked)
 		for name, val := range ev.Response.Headers {
 			s, _ := val.(string)
@@ -213,7 +223,9 @@ func (v *visit) responded(ev *responseReceived, now time.Time) {
 			case strings.EqualFold(name, "content-type"):
 				n.declared, _, _ = mime.ParseMediaType(s) // empty if it cannot be parsed
 			case strings.EqualFold(name, "content-disposition"):
-				n.attachment = strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), "attachment")
+				n.attachment, n.disposition = isAttachment(s), s
+			case strings.EqualFold(name, "content-length"):
+				n.size = size(s)
 			case v.req.Header != "" && strings.EqualFold(name, v.req.Header):
 				n.header = s
 			}

@@ -1,0 +1,103 @@
+package bellglass
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bellglass/bellglass/internal/content"
+	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/tab"
+	"github.com/bellglass/bellglass/policy"
+)
+
+// reading is what one visit of a page brought: from it, every text, passage
+// and link of the page can be told without another visit. It is safe for
+// concurrent use.
+type reading struct {
+	head    Head
+	host    string // of the page
+	partial bool   // more than what is here cannot be had
+
+	mu     sync.Mutex
+	doc    *extract.Doc   // nil if it was no rendered document
+	raw    string         // then its text
+	linked []extract.Link // and its links
+}
+
+// newReading makes text of what was read. The error is a [*tab.ContentError].
+func (b *Browser) newReading(p *tab.Page) (*reading, error) {
+	r := &reading{doc: p.Doc, partial: p.Partial}
+	if u, err := policy.ParseURL(p.URL); err == nil {
+		r.host = u.Host.String()
+	}
+	if p.Doc != nil {
+		return r, nil
+	}
+	d, err := b.unpack(p)
+	if err != nil {
+		return nil, err
+	}
+	r.raw = extract.Clean(d.Text)
+	r.head.Title = extract.Line(d.Title, maxTitle)
+	for _, l := range d.Links {
+		r.linked = append(r.linked, extract.Link{Text: extract.Line(l.Text, maxTitle), URL: l.URL})
+	}
+	return r, nil
+}
+
+// text is the page as Markdown, or as it came.
+func (r *reading) text(o extract.TextOptions) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.doc != nil {
+		return r.doc.Text(o)
+	}
+	return r.raw
+}
+
+// links are the page's links that hold query in their text or address.
+func (r *reading) links(query string) []extract.Link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Clone(r.linked)
+	if r.doc != nil {
+		all = r.doc.Links(r.host)
+	}
+	if q := strings.ToLower(strings.TrimSpace(query)); q != "" {
+		all = slices.DeleteFunc(all, func(l extract.Link) bool {
+			return !strings.Contains(strings.ToLower(l.Text), q) && !strings.Contains(strings.ToLower(l.URL), q)
+		})
+	}
+	return all
+}
+
+// wants tells the browser's tab which responses are read without rendering.
+func wants(mediaType string) bool { return content.KindOf(mediaType) != content.None }
+
+// rendered tells it which of these a browser reads better.
+func rendered(mediaType, charset string, body []byte) string {
+	return content.Rendered(content.KindOf(mediaType), charset, body)
+}
+
+// unpack makes text of a body that was not rendered, and of text that was.
+func (b *Browser) unpack(p *tab.Page) (content.Doc, error) {
+	kind := content.KindOf(p.ContentType)
+	if p.Body == nil {
+		return content.Format(kind, p.Raw), nil
+	}
+	refused := &tab.ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Size: int64(len(p.Body.Bytes))}
+	if kind == content.Opaque {
+		kind = content.Sniff(p.Body.Bytes)
+	}
+	switch kind {
+	case content.Text, content.JSON, content.XML:
+		if content.Binary(p.Body.Bytes, p.Body.Charset) {
+			return content.Doc{}, fmt.Errorf("%w: it is no text", refused)
+		}
+		text, _ := content.Decode(p.Body.Bytes, p.Body.Charset)
+		return content.Format(kind, text), nil
+	}
+	return content.Doc{}, refused
+}
