@@ -27,6 +27,7 @@ package bellglass
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,7 +77,8 @@ var ErrClosed = errors.New("bellglass: browser is closed")
 type Browser struct {
 	o     Options
 	rules *policy.Rules
-	trust *chrome.Trust // nil without CAFile
+	trust *chrome.Trust  // nil without CAFile
+	roots *x509.CertPool // nil without CAFile
 	proxy *egress.Proxy
 	log   *slog.Logger
 
@@ -107,7 +109,7 @@ func New(o Options) (*Browser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bellglass: options: %w", err)
 	}
-	b := &Browser{o: o, rules: made.rules, trust: made.trust, log: o.Logger}
+	b := &Browser{o: o, rules: made.rules, trust: made.trust, roots: made.roots, log: o.Logger}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -148,13 +150,16 @@ func New(o Options) (*Browser, error) {
 
 // Start starts the browser and readies a blank page, so that the first call
 // finds them. Calling it is optional; its error is one that the first call
-// would report as a Result.
+// would report as a Result. With [EngineHTTP] there is nothing to start.
 func (b *Browser) Start(ctx context.Context) error {
 	ctx, done, err := b.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
+	if b.o.Engine == EngineHTTP {
+		return nil
+	}
 	_, err = b.started(ctx, "")
 	if err != nil {
 		return explain("start", deadlineFirst(ctx, err), nil)

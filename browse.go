@@ -49,8 +49,10 @@ type Head struct {
 	Truncated  bool
 	NextOffset int // where to go on; zero if there is no more
 	// HiddenChars and HiddenBlocks say how much text was left out because
-	// nobody could see it.
+	// nobody could see it. HiddenUnknown: nothing was laid out, so that hidden
+	// text was recognised only in part, and is not counted.
 	HiddenChars, HiddenBlocks int
+	HiddenUnknown             bool
 	// Rendered is true if a browser ran the page's scripts, and the text is
 	// what the page shows with them.
 	Rendered bool
@@ -198,7 +200,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 		return fail(err, nil)
 	}
 	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
-	page, free, err := b.visit(ctx, u.String(), r.Principal.Tenant, run)
+	page, free, err := b.load(ctx, u, r.Principal.Tenant, run)
 	if free == nil { // no browser, or none free
 		return fail(deadlineFirst(ctx, err), nil)
 	}
@@ -236,8 +238,8 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 // more as a browser without scripts shows it: scripts that fail to load, or
 // that dislike where they run, take the text with them, and what the author
 // wrote for that case is in noscript elements. Without a lease, release is nil.
-func (b *Browser) visit(ctx context.Context, url, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
-	page, release, err = b.attempt(ctx, tab.Request{URL: url}, tenant, run)
+func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+	page, release, err = b.attempt(ctx, r, tenant, run)
 	if err != nil || !page.Blank || page.Hop != nil || b.check(page.URL) != nil {
 		return page, release, err
 	}
@@ -265,8 +267,9 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 			return nil, nil, err
 		}
 		slot.end.Assign(run)
+		asked := run.Requests()
 		page, err = slot.tab.Read(ctx, r)
-		lost := astray(page, err) && run.Requests() == 0
+		lost := astray(page, err) && run.Requests() == asked
 		if lost || errors.Is(err, tab.ErrCrashed) {
 			slot.distrust()
 		}

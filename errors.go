@@ -9,6 +9,7 @@ import (
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/guard"
+	"github.com/bellglass/bellglass/internal/plain"
 	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
@@ -62,6 +63,7 @@ var causes = []struct {
 	{tab.ErrFocus, ReasonNotEditable},
 	{tab.ErrValue, ReasonNotEditable},
 	{tab.ErrTimeout, ReasonNavigationTimeout},
+	{plain.ErrTimeout, ReasonNavigationTimeout},
 	{tab.ErrUnresponsive, ReasonUnresponsive},
 	{tab.ErrCrashed, ReasonBrowserCrashed},
 	{tab.ErrTooLarge, ReasonTooLarge},
@@ -137,10 +139,13 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 		covered *tab.CoveredError
 		options *tab.OptionError
 		stale   *digest.Stale
+		fetched *plain.Error
 	)
 	switch {
 	case errors.As(err, &refusal):
 		return refusal.Reason, refusal.What
+	case errors.As(err, &fetched):
+		return plainCause(fetched, run)
 	case errors.As(err, &network):
 		return netCause(network, run)
 	case errors.As(err, &content):

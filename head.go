@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/plain"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -31,6 +32,7 @@ func (b *Browser) headOf(h *Head, p *tab.Page) {
 	if p.Doc != nil {
 		h.Title = extract.Line(p.Doc.Title, maxTitle)
 		h.HiddenChars, h.HiddenBlocks = p.Doc.HiddenChars, p.Doc.HiddenBlocks
+		h.HiddenUnknown = p.Unlaid
 	}
 }
 
@@ -42,10 +44,13 @@ func (b *Browser) headOfFailure(h *Head, p *tab.Page, err error) {
 	}
 	var content *tab.ContentError
 	var network *tab.NetError
+	var fetched *plain.Error
 	switch {
 	case errors.As(err, &content):
 		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(content.URL), content.Status, mediaType(content.ContentType)
 		h.FileName, h.Size = extract.Line(content.Name, maxFileName), content.Size
+	case errors.As(err, &fetched):
+		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(fetched.URL.String()), fetched.Status, ""
 	case errors.As(err, &network):
 		h.FinalURL, h.HTTPStatus, h.ContentType = shownURL(network.URL), 0, ""
 	}

@@ -2,6 +2,7 @@ package bellglass
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,6 +35,9 @@ type Options struct {
 	// Getenv replaces the environment for finding the browser and for
 	// BELLGLASS_BROWSER_HEADLESS. If nil, os.Getenv.
 	Getenv func(string) string
+
+	// Engine is what reads pages. If empty, [EngineBrowser].
+	Engine Engine
 
 	// Seal is how the browser is to be held to its proxy. If empty, [SealAuto].
 	// Any other level is used or, if it cannot be had, no browser is started.
@@ -78,8 +82,9 @@ type Options struct {
 	Upstream egress.UpstreamConfig
 
 	// CAFile names a file of authorities in PEM, such as a company's, that the
-	// browser trusts beside its own. Certificate errors are never ignored. It
-	// needs Linux and certutil.
+	// browser trusts beside its own, and the plain engine beside the system's.
+	// Certificate errors are never ignored. For the browser it needs Linux and
+	// certutil.
 	CAFile string
 
 	// CallTimeout bounds one call, everything included; NavigationTimeout the
@@ -119,6 +124,9 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
+	if o.Engine == "" {
+		o.Engine = EngineBrowser
+	}
 	if o.Seal == "" {
 		o.Seal = SealAuto
 	}
@@ -150,6 +158,7 @@ func (o Options) withDefaults() Options {
 type compiled struct {
 	rules   *policy.Rules
 	trust   *chrome.Trust   // nil without CAFile
+	roots   *x509.CertPool  // nil without CAFile
 	gateway *egress.Gateway // these two come from Upstream; one is nil, or both
 	foreign *egress.Foreign
 }
@@ -181,12 +190,17 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	if o.MemoryLimit < 256<<20 {
 		bad("MemoryLimit %d is below 256 MiB", o.MemoryLimit)
 	}
-	if err := o.checkSeal(); err != nil {
-		errs = append(errs, err)
+	for _, err := range []error{o.checkEngine(), o.checkSeal()} {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
 	var made compiled
 	var err error
-	if made.trust, err = o.trust(ctx); err != nil {
+	if made.trust, err = o.trust(ctx); err == nil {
+		made.roots, err = o.roots()
+	}
+	if err != nil {
 		bad("CAFile: %w", err)
 	}
 	if made.gateway, made.foreign, err = o.Upstream.Open(ctx); err != nil {
@@ -221,5 +235,9 @@ func (o Options) trust(ctx context.Context) (*chrome.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	return chrome.NewTrust(ctx, pem)
+	t, err := chrome.NewTrust(ctx, pem)
+	if err != nil && o.Engine == EngineHTTP { // only sessions have a browser, and theirs will trust nobody else
+		return nil, nil
+	}
+	return t, err
 }

@@ -46,6 +46,9 @@ func (w *writer) head(h bellglass.Head) {
 	w.add("size", int(h.Size))
 	w.add("truncated", h.Truncated)
 	w.add("next_offset", h.NextOffset)
+	if h.HiddenUnknown { // without layout it is not known
+		w.always("hidden_chars", nil, "null")
+	}
 	w.add("hidden_chars", h.HiddenChars)
 	w.add("hidden_blocks", h.HiddenBlocks)
 	if h.Status == bellglass.StatusOK {

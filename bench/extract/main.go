@@ -25,12 +25,14 @@ import (
 )
 
 var (
-	cache = flag.String("cache", "", "keep renderings and peers' texts in this folder, and read them from there")
-	half  = flag.String("half", "", "tune or held: only that half of the pages")
-	only  = flag.String("only", "", "only the page of this id, with its text, the words that are too many and those that are missing")
-	worst = flag.String("worst", "", "list the pages of this kind, worst first")
-	learn = flag.String("learn", "", "learn a model from the pages and write it to this file, instead of measuring")
-	peers = flag.Bool("peers", true, "run the other extractors, too")
+	cache   = flag.String("cache", "", "keep renderings and peers' texts in this folder, and read them from there")
+	half    = flag.String("half", "", "tune or held: only that half of the pages")
+	only    = flag.String("only", "", "only the page of this id, with its text, the words that are too many and those that are missing")
+	worst   = flag.String("worst", "", "list the pages of this kind, worst first")
+	learn   = flag.String("learn", "", "learn a model from the pages and write it to this file, instead of measuring")
+	eng     = flag.Bool("engines", false, "instead of measuring extraction, compare the plain engine's text with the browser's, and count how often auto is right")
+	verbose = flag.Bool("v", false, "with -engines: name the pages on which auto is wrong")
+	peers   = flag.Bool("peers", true, "run the other extractors, too")
 )
 
 func main() {
@@ -57,6 +59,9 @@ func run(ctx context.Context) error {
 	defer s.close()
 	if *learn != "" {
 		return s.learn(items)
+	}
+	if *eng {
+		return s.engines(items, os.Stdout)
 	}
 	all := newTable()
 	var pages []scored
@@ -137,7 +142,7 @@ func (s *source) texts(it *item) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{"bellglass": plain(d.Text(extract.TextOptions{}))}
+	out := map[string]string{"bellglass": unmarked(d.Text(extract.TextOptions{}))}
 	if !*peers {
 		return out, nil
 	}

@@ -10,7 +10,7 @@ var word = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 // marks are what Markdown adds to the text of a page and no word of it.
 var marks = regexp.MustCompile("(?m)^[ \t>]*(?:#{1,6} |[-*+] |```.*$|: )|\\*\\*|~~|`|!\\[|⟦[^⟧]*⟧")
 
-func plain(markdown string) string { return marks.ReplaceAllString(markdown, "") }
+func unmarked(markdown string) string { return marks.ReplaceAllString(markdown, "") }
 
 // wordF1 compares two texts as bags of lower-case words.
 func wordF1(got, want string) float64 {

@@ -18,8 +18,10 @@ import (
 	"github.com/bellglass/bellglass/tools"
 )
 
-// reach is what decides what a read may reach; all commands that read have it.
+// reach is what decides what a read may reach and how it reads; all commands
+// that read have it.
 type reach struct {
+	Engine           string        `help:"What reads pages: browser (Chromium), http (the document alone, nothing run), or auto (the document, and Chromium if it needs its scripts)." enum:"browser,http,auto" default:"browser" env:"BELLGLASS_ENGINE"`
 	Mode             string        `help:"What may be reached: any public host, only listed ones (allowlist), or none (deny). Unless set, public; with mcp --profile act, allowlist." enum:",public,allowlist,deny" default:"" placeholder:"MODE" env:"BELLGLASS_MODE"`
 	Allow            []string      `help:"Host that may be opened: example.com, *.example.com (below it), .example.com (both), each with :port if not the default. Repeatable." placeholder:"HOST" env:"BELLGLASS_ALLOW"`
 	Resources        []string      `help:"Further host that pages may load from. Repeatable." placeholder:"HOST" env:"BELLGLASS_RESOURCES"`
@@ -59,7 +61,8 @@ func (u upstream) config() egress.UpstreamConfig {
 
 func (r reach) options(e *env) bellglass.Options {
 	return bellglass.Options{
-		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
+		Engine: bellglass.Engine(r.Engine),
+		Mode:   policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
 		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,

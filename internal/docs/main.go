@@ -102,9 +102,9 @@ One text: "key: value" lines, then the page's text between two lines that carry 
 
 A key whose value says nothing (zero, empty, false) is left out. The structured content holds the same keys without page text. ` + "`isError`" + ` is true if status is not ok.
 
-- hidden_chars, hidden_blocks: text left out because nobody could see it
+- hidden_chars, hidden_blocks: text left out because nobody could see it; hidden_chars is null where nothing was laid out (engine http, and auto where it did not ask the browser), so that hidden text could be recognised only in part
 - blocked_requests: what the page asked for and may not reach, by host; images, media and fonts that reading drops are not counted
-- rendered: the page's scripts ran in a browser; false for text files, and where a page that showed nothing was read again without scripts
+- rendered: the page's scripts ran in a browser; false for text files, for pages of engine http, and where a page that showed nothing was read again without scripts
 - truncated without next_offset: the rest cannot be had, because the response broke off or the page is too large
 - content_type: in quotes if it is none of the usual ones; it is the site's word
 - retry_after_ms: when to try again, if status is busy

@@ -277,7 +277,11 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 		return
 	}
 	verdict := network.ErrorReason("")
+	var given *Given
 	t.update(func(v *visit, now time.Time) {
+		if given = v.claim(ev, s == t.main && ev.FrameID == t.mainFrame()); given != nil {
+			return
+		}
 		switch {
 		case ev.ResourceType != network.ResourceTypeDocument:
 			v.dropped++
@@ -291,6 +295,10 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 			v.leaves(ev.NetworkID, now)
 		}
 	})
+	if given != nil {
+		t.give(s, ev.RequestID, given)
+		return
+	}
 	if verdict == "" {
 		cdp.Go(s, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: ev.RequestID})
 		return

@@ -13,6 +13,7 @@ import (
 	cdpt "github.com/chromedp/cdproto/cdp"
 	jsonv2 "github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -51,6 +52,8 @@ type Request struct {
 	Real bool
 	// pictures are loaded, and waited for no longer than event streams.
 	pictures bool
+	// Given, if not nil, is the document at URL, which is then not fetched.
+	Given *Given
 }
 
 // Page is what a read found.
@@ -70,6 +73,8 @@ type Page struct {
 	// keeps for browsers without scripts. It may be worth a read with
 	// [Request].NoScripts; Scriptless says that this was one.
 	Blank, Scriptless bool
+	// Unlaid: Doc was made without layout, and not by this package.
+	Unlaid bool
 	// TimedOut: the document was still being parsed; what is here is a part.
 	TimedOut bool
 	// Partial: the response broke off, or the document was too large to be
@@ -127,6 +132,9 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	defer cancel()
 	if r.NoScripts {
 		cdp.Go(t.main, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	}
+	if r.Given != nil {
+		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
 	}
 	nav := cdp.Go(t.main, page.Navigate, page.NavigateParams{URL: r.URL})
 	wg.Go(func() {
@@ -246,7 +254,7 @@ func errorPage(p *Page, unreachable, text string) (*Page, error) {
 func contentError(p *Page, n navigation, attachment bool) error {
 	e := &ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Attachment: attachment, Size: n.size}
 	if attachment {
-		e.Name = fileName(n.disposition, p.URL)
+		e.Name = FileName(n.disposition, p.URL)
 	}
 	return e
 }

@@ -215,9 +215,9 @@ func isAttachment(disposition string) bool {
 	return kind == "attachment"
 }
 
-// fileName returns the name that a response proposes for its file, or the last
+// FileName returns the name that a response proposes for its file, or the last
 // part of its address.
-func fileName(disposition, url string) string {
+func FileName(disposition, url string) string {
 	if _, params, err := mime.ParseMediaType(disposition); err == nil && params["filename"] != "" {
 		return path.Base(strings.ReplaceAll(params["filename"], `\`, "/"))
 	}
