@@ -219,11 +219,12 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 		}
 		return fail(err, run)
 	}
-	if got, err = b.newReading(page); err != nil {
+	if got, err = b.newReading(ctx, page); err != nil {
 		b.headOfFailure(&head, page, err)
-		return fail(err, run)
+		return fail(deadlineFirst(ctx, err), run)
 	}
 	head.Title = cmp.Or(head.Title, got.head.Title)
+	head.HiddenChars += got.head.HiddenChars
 	if page.TimedOut {
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."

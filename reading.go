@@ -1,6 +1,8 @@
 package bellglass
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/bellglass/bellglass/internal/content"
 	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/pdftext"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -26,8 +29,9 @@ type reading struct {
 	linked []extract.Link // and its links
 }
 
-// newReading makes text of what was read. The error is a [*tab.ContentError].
-func (b *Browser) newReading(p *tab.Page) (*reading, error) {
+// newReading makes text of what was read. The error is a [*tab.ContentError],
+// or says why a PDF was not read.
+func (b *Browser) newReading(ctx context.Context, p *tab.Page) (*reading, error) {
 	r := &reading{doc: p.Doc, partial: p.Partial}
 	if u, err := policy.ParseURL(p.URL); err == nil {
 		r.host = u.Host.String()
@@ -35,7 +39,10 @@ func (b *Browser) newReading(p *tab.Page) (*reading, error) {
 	if p.Doc != nil {
 		return r, nil
 	}
-	d, err := b.unpack(p)
+	if isPDF(p) {
+		return r, b.readPDF(ctx, p, r)
+	}
+	d, err := unpack(p)
 	if err != nil {
 		return nil, err
 	}
@@ -82,22 +89,71 @@ func rendered(mediaType, charset string, body []byte) string {
 }
 
 // unpack makes text of a body that was not rendered, and of text that was.
-func (b *Browser) unpack(p *tab.Page) (content.Doc, error) {
+func unpack(p *tab.Page) (content.Doc, error) {
 	kind := content.KindOf(p.ContentType)
 	if p.Body == nil {
 		return content.Format(kind, p.Raw), nil
 	}
-	refused := &tab.ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Size: int64(len(p.Body.Bytes))}
-	if kind == content.Opaque {
-		kind = content.Sniff(p.Body.Bytes)
-	}
 	switch kind {
 	case content.Text, content.JSON, content.XML:
 		if content.Binary(p.Body.Bytes, p.Body.Charset) {
-			return content.Doc{}, fmt.Errorf("%w: it is no text", refused)
+			return content.Doc{}, fmt.Errorf("%w: it is no text", noText(p))
 		}
 		text, _ := content.Decode(p.Body.Bytes, p.Body.Charset)
 		return content.Format(kind, text), nil
 	}
-	return content.Doc{}, refused
+	return content.Doc{}, noText(p)
+}
+
+// noText is the refusal of a body.
+func noText(p *tab.Page) error {
+	return &tab.ContentError{URL: p.URL, Status: p.Status, ContentType: p.ContentType, Size: int64(len(p.Body.Bytes))}
+}
+
+// isPDF reports a body that is one, also if its type does not say so.
+func isPDF(p *tab.Page) bool {
+	if p.Body == nil {
+		return false
+	}
+	switch content.KindOf(p.ContentType) {
+	case content.PDF:
+		return true
+	case content.Opaque:
+		return content.Sniff(p.Body.Bytes) == content.PDF
+	}
+	return false
+}
+
+// readPDF reads the text of a PDF in a process of its own, sealed like the
+// browser.
+func (b *Browser) readPDF(ctx context.Context, p *tab.Page, r *reading) error {
+	level, _, err := b.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := pdftext.Read(ctx, string(level), p.Body.Bytes)
+	switch {
+	case errors.Is(err, pdftext.ErrMalformed):
+		return fmt.Errorf("%w: %w", noText(p), err)
+	case errors.Is(err, pdftext.ErrLimit):
+		return fmt.Errorf("%w: %w", tab.ErrTooLarge, err)
+	case err != nil:
+		return err
+	}
+	var t strings.Builder
+	some := false
+	for i, page := range d.Pages {
+		if i > 0 {
+			t.WriteString("\n\n")
+		}
+		page = extract.Clean(page)
+		fmt.Fprintf(&t, "⟦page %d⟧\n%s", i+1, page)
+		some = some || page != ""
+	}
+	if !some {
+		return fmt.Errorf("%w: its pages have no text", noText(p))
+	}
+	r.raw, r.partial = t.String(), r.partial || d.Cut
+	r.head.Title, r.head.HiddenChars = extract.Line(d.Title, maxTitle), d.Hidden
+	return nil
 }

@@ -59,6 +59,51 @@ func TestTypesThatAreText(t *testing.T) {
 	}
 }
 
+// minimalPDF is one page that says what, and something in white.
+func minimalPDF(what string) string {
+	contents := "BT /F 12 Tf 72 700 Td (" + what + ") Tj ET 1 g BT /F 12 Tf 72 600 Td (secret) Tj ET"
+	var b strings.Builder
+	b.WriteString("%PDF-1.4\n")
+	at := []int{}
+	for i, o := range []string{
+		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(contents), contents),
+	} {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	xref := b.Len()
+	fmt.Fprintf(&b, "xref\n0 5\n0000000000 65535 f \n")
+	for _, n := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", n)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size 5 /Root 1 0 R /Info << /Title (The\\nreport) >> >>\nstartxref\n%d\n%%%%EOF\n", xref)
+	return b.String()
+}
+
+// TestPDF is read page by page; a malformed one is an error.
+func TestPDF(t *testing.T) {
+	for _, typ := range []string{"application/pdf", "application/octet-stream"} {
+		t.Run(typ, func(t *testing.T) {
+			t.Parallel()
+			res := browse(t, bg, bellglass.Request{URL: serve(strings.ReplaceAll(typ, "/", "-")+".pdf.test", typ, minimalPDF("Hello PDF"))})
+			if res.Status != bellglass.StatusOK || res.Text != "⟦page 1⟧\nHello PDF" || res.Title != "The report" || res.HiddenChars != 6 || res.Rendered {
+				t.Errorf("got %s %s %v %q %q, %d hidden", res.Status, res.Reason, res.Err, res.Title, res.Text, res.HiddenChars)
+			}
+		})
+	}
+	for name, body := range map[string]string{"broken": minimalPDF("x")[:400], "none": "no PDF at all", "wordless": minimalPDF("")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := browse(t, bg, bellglass.Request{URL: serve(name+".pdf.test", "application/pdf", body)})
+			if res.Reason != bellglass.ReasonContent || res.ContentType != "application/pdf" || res.Size != int64(len(body)) || res.Text != "" {
+				t.Errorf("got %s %s %v %q", res.Status, res.Reason, res.Err, res.Text)
+			}
+		})
+	}
+}
+
 // TestStyledXMLIsRendered: what its style sheet hides is not read.
 func TestStyledXMLIsRendered(t *testing.T) {
 	t.Parallel()
