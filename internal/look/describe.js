@@ -20,7 +20,7 @@ const describe = e => {
   if (!e.role) e.role = e.how === 'media' ? tag : e.how === 'hint' || e.how === 'heard' || e.how === 'cursor' ? (tag === 'img' || tag === 'svg' ? 'img' : 'clickable') : '';
   if (e.role !== (tag === 'a' ? 'link' : tag)) d.r = e.role || '-';
   const name = nameOf(tag, el, e.role, e.content, aria);
-  d.m = name || fallbackName(tag, el, e);
+  d.m = name && (!TAKES_VALUE.has(tag) || SAYS.test(name)) ? name : fallbackName(tag, el, e);
   const secret = protectedField(tag, el, [d.m]);
   if (secret) d.p = 1;
   if (e.editable) d.ed = 1;

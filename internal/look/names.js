@@ -107,7 +107,8 @@ const fileName = src => {
   try { return decodeURIComponent(m[1]).slice(0, 60); } catch { return m[1].slice(0, 60); }
 };
 
-const humanise = s => s.replace(/^.*[.[](?=[^.[]*$)/, '').replace(/\]$/, '').replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_\-:.]+/g, ' ').trim();
+// humanise makes words of an identifier: "user[first_name]" is "first name".
+const humanise = s => s.replace(/\[\d*\]/g, '').replace(/^.*[.[](?=(?!text\b|value\b|input\b)[^.[]*$)/, '').replace(/[[\]]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_\-:.]+/g, ' ').trim();
 
 // fallback names what has no accessible name: by what a person reads beside
 // it, or by what its author calls it.
@@ -150,7 +151,7 @@ const beside = e => {
   const b = e.box, tick = isTick(e);
   if (tick || e.p.st.op < .1) {
     const r = runs[e.run];
-    if (usable(r) && sameLine(r, b) && r.l >= b.left && r.l - b.right < NEAR) return one(r.data);
+    if (usable(r) && SAYS.test(r.data) && sameLine(r, b) && r.l >= b.left && r.l - b.right < NEAR) return one(r.data);
   }
   const before = entries[e.at - 1], i = e.run - 1, r = runs[i];
   const taken = before && isTick(before) && before.run === i && before.box && r && sameLine(inSight(r) && r, before.box);
@@ -158,12 +159,13 @@ const beside = e => {
     const left = sameLine(r, b) && r.r <= b.left + 4 && b.left - r.r < 4 * NEAR;
     const above = r.b <= b.top + 4 && b.top - r.b < NEAR / 2 && r.l < b.right && r.r > b.left - NEAR;
     const on = r.l >= b.left && r.r <= b.right && r.t >= b.top && r.b <= b.bottom;
-    if ((left || above || on) && /[\p{L}\p{N}]/u.test(r.data)) return one(r.data).replace(/\s*[:*]+\s*$/, '');
+    if ((left || above || on) && SAYS.test(r.data)) return one(r.data).replace(/\s*[:*]+\s*$/, '');
   }
   const next = runs[e.run];
-  if (!tick && usable(next) && sameLine(next, b) && next.l >= b.right - 4 && next.l - b.right < NEAR / 2) return one(next.data);
+  if (!tick && usable(next) && SAYS.test(next.data) && sameLine(next, b) && next.l >= b.right - 4 && next.l - b.right < NEAR / 2) return one(next.data);
   return '';
 };
+const SAYS = /[\p{L}\p{N}]/u; // a name says something
 const usable = r => r && !r.control && inSight(r);
 const sameLine = (r, b) => r && r.b > b.top && r.t < b.bottom;
 const isTick = e => e.tag === 'input' && /^(?:checkbox|radio)$/.test(inputType(e.el));

@@ -2,7 +2,7 @@
 
 const NODES = 300000, DEPTH = 1000, CONTROLS = 20000; // beyond these the walk ends, and says so
 
-const SKIP = set('script style template noscript head meta link title base param source track noembed noframes datalist optgroup option rp ' +
+const SKIP = set('script style template head meta link title base param source track noembed noframes datalist optgroup option rp ' +
   'desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient annotation annotation-xml col colgroup');
 const ROLES = set('button link checkbox menuitem menuitemcheckbox menuitemradio option radio searchbox slider spinbutton switch tab textbox combobox treeitem');
 const KNOWN_ROLES = set('alert alertdialog application article banner blockquote button caption cell checkbox code columnheader combobox complementary contentinfo definition deletion dialog directory document emphasis feed figure ' +
@@ -28,7 +28,10 @@ const hide = data => {
 let uncounted = NODES;
 const hideTree = el => {
   const w = createTreeWalker.call(document, el, 4);
-  for (let n; uncounted > 0 && (n = w.nextNode()); uncounted--) if (!SKIP.has(localName.call(parentNode.call(n)))) hide(charData.call(n));
+  for (let n; uncounted > 0 && (n = w.nextNode()); uncounted--) {
+    const around = localName.call(parentNode.call(n));
+    if (around !== 'noscript' && !SKIP.has(around)) hide(charData.call(n));
+  }
 };
 
 // --- lines of text -------------------------------------------------------------

@@ -116,8 +116,14 @@ func (p *tab) eval(world runtime.ExecutionContextID, script string) string {
 // write replaces the page by html, whose scripts run.
 func (p *tab) write(html string) {
 	p.t.Helper()
+	p.put(html)
+	p.eval(0, "new Promise(r=>requestAnimationFrame(()=>requestAnimationFrame(()=>r(''))))")
+}
+
+func (p *tab) put(html string) {
+	p.t.Helper()
 	b, _ := json.Marshal(html)
-	p.eval(0, "document.open();document.write("+string(b)+");document.close();new Promise(r=>requestAnimationFrame(()=>requestAnimationFrame(()=>r(''))))")
+	p.eval(0, "document.open();document.write("+string(b)+");document.close();''")
 }
 
 // js runs in the page's own world.
