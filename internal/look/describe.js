@@ -21,7 +21,7 @@ const describe = e => {
   if (e.role !== (tag === 'a' ? 'link' : tag)) d.r = e.role || '-';
   const name = nameOf(tag, el, e.role, e.content, aria);
   d.m = name && (!TAKES_VALUE.has(tag) || SAYS.test(name)) ? name : fallbackName(tag, el, e);
-  const secret = protectedField(tag, el, [d.m]);
+  const secret = protectedField(tag, el, e.unsaid ? [] : [d.m]);
   if (secret) d.p = 1;
   if (e.editable) d.ed = 1;
   if (tag in formClasses) form(tag, el, d);

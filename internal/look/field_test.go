@@ -15,6 +15,7 @@ import (
 
 	cdpt "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 
 	"github.com/bellglass/bellglass/digest"
 )
@@ -66,10 +67,12 @@ func TestFieldsOfRealPages(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	p := newTab(t)
+	_, err = cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	check(t, err)
 	var sum score
 	for _, name := range names {
-		p := newTab(t)
-		_, err = cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err = cdpt.Call(t.Context(), p.s, page.Navigate, page.NavigateParams{URL: "about:blank"})
 		check(t, err)
 		p.put(outside.ReplaceAllString(gunzip(t, filepath.Join(dir, name+".gz")), ""))
 		f := p.frame()
@@ -88,14 +91,14 @@ func TestFieldsOfRealPages(t *testing.T) {
 }
 
 // outside are the elements that would be fetched, and cannot be here.
-var outside = regexp.MustCompile(`(?is)<link\b[^>]*>|<script\b[^>]*\bsrc=[^>]*>|<iframe\b[^>]*>|\bsrc=["']?http[^\s>]*`)
+var outside = regexp.MustCompile(`(?is)<(?:link|meta)\b[^>]*>|<script\b[^>]*\bsrc=[^>]*>|<iframe\b[^>]*>|\bsrc=["']?http[^\s>]*`)
 
 type score struct{ seen, once, named, hidden, wrong, secret, protected int }
 
 // secretTypes are the annotations of passwords, codes and cards.
 var secretTypes = []string{"p1", "p2", "pi", "c#", "cs", "ch", "cm", "cy"}
 
-func (s *score) add(t *testing.T, page string, f *digest.Frame, all []annotated) {
+func (s *score) add(t *testing.T, name string, f *digest.Frame, all []annotated) {
 	for _, a := range all {
 		var found []digest.Element
 		for _, e := range f.Elements {
@@ -103,7 +106,7 @@ func (s *score) add(t *testing.T, page string, f *digest.Frame, all []annotated)
 				found = append(found, e)
 			}
 		}
-		what := fmt.Sprintf("%s: %s %q (%s)", page, a.Type, a.Name, a.T)
+		what := fmt.Sprintf("%s: %s %q (%s)", name, a.Type, a.Name, a.T)
 		if !a.Seen {
 			s.hidden++
 			tick := a.Type == "checkbox" || a.Type == "radio" || a.Type == "file"
@@ -126,6 +129,9 @@ func (s *score) add(t *testing.T, page string, f *digest.Frame, all []annotated)
 			}
 		} else {
 			t.Logf("%d times: %s", len(found), what)
+		}
+		if len(found) == 1 && found[0].Protected && a.Type != "password" {
+			t.Logf("protected, too: %s %q", what, found[0].Name)
 		}
 		if slices.Contains(secretTypes, a.T) && !(a.T == "p1" && strings.HasSuffix(a.Name, "username")) { // one user name is annotated as a password
 			s.secret++

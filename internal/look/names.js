@@ -115,7 +115,7 @@ const humanise = s => s.replace(/\[\d*\]/g, '').replace(/^.*[.[](?=(?!text\b|val
 const fallbackName = (tag, el, e) => {
   let s = one(attr(el, 'data-original-title') || attr(el, 'data-title') || attr(el, 'data-tooltip') || attr(el, 'data-label') || attr(el, 'data-placeholder'));
   if (s) return s;
-  if (tag in formClasses && tag !== 'button' || e.editable) s = beside(e) || humanise(attr(el, 'name') || attr(el, 'id'));
+  if (tag in formClasses && tag !== 'button' || e.editable) s = beside(e) || (e.unsaid = true, humanise(attr(el, 'name') || attr(el, 'id')));
   if (!s && e.image) s = e.image;
   if (!s && e.href) s = hrefName(e.href);
   if (!s && (tag === 'img' || tag === 'audio' || tag === 'video')) s = fileName(attr(el, 'src'));
