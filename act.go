@@ -344,13 +344,13 @@ func (s *Session) Click(ctx context.Context, r ClickRequest) View {
 	if err := s.click(act, e); err != nil {
 		return s.acted(ctx, act, op, err)
 	}
-	return s.done(ctx, act, op, "clicked "+e.String())
+	return s.done(ctx, act, op, "clicked "+e.String(), r.Generation)
 }
 
-// named finds the element that a call is about.
+// named finds the element that a call is about, as it was last looked at.
 func (s *Session) named(ctx context.Context, r Ref, selector string) (digest.Element, error) {
 	if selector == "" {
-		return s.find(ctx, r)
+		return s.table.Lookup(r.Index, r.Generation)
 	}
 	if !s.o.Selectors {
 		return digest.Element{}, reasonError("act", ReasonInvalidArgument, "Selectors are not enabled by the operator; use index and generation.", nil)
@@ -397,6 +397,9 @@ func (s *Session) maySubmit(e digest.Element) error {
 // once more after scrolling and waiting.
 func (s *Session) click(ctx context.Context, e digest.Element) error {
 	x, y, err := s.live.Aim(ctx, node(e))
+	if errors.Is(err, tab.ErrGone) {
+		return s.table.Confirm(e, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -404,8 +407,8 @@ func (s *Session) click(ctx context.Context, e digest.Element) error {
 	if err != nil {
 		return err
 	}
-	if now.Disabled {
-		return reasonError("click", ReasonDisabled, "", nil)
+	if err := s.mayClick(now); err != nil {
+		return err
 	}
 	return s.live.Click(ctx, x, y)
 }
@@ -419,23 +422,27 @@ func (s *Session) acted(ctx, act context.Context, op string, err error) View {
 	return s.unable(ctx, op, err)
 }
 
-// done answers an act that was carried out.
-func (s *Session) done(ctx, act context.Context, op, what string) View {
+// done answers an act that was carried out: known is the generation that the
+// caller knows; if it is not the last one, a difference would not do.
+func (s *Session) done(ctx, act context.Context, op, what string, known int) View {
 	before := s.last
 	if before == nil {
 		before = &sight{Page: &digest.Page{}}
 	}
 	v := s.view(ctx, op, before, what+": ")
-	if v.Status == StatusOK && v.Page != nil && unchanged(*before, *s.last) && len(v.Page.Events) == 0 && act.Err() == nil {
-		// Nothing yet: what takes longer than an act's second is given a few
-		// more, before it is called a click that does nothing.
+	if v.Status == StatusOK && v.Page != nil && !v.changed && len(v.Page.Events) == 0 && act.Err() == nil {
+		// Nothing yet: what takes longer than an act's second, or real frames,
+		// is given some, before it is called a click that does nothing.
 		events := v.Page.Events
-		if err := s.live.Step(act, patience); err == nil {
+		if err := s.live.Wait(act, patience); err == nil {
 			v = s.view(ctx, op, before, what+": ")
 			if v.Page != nil {
 				v.Page.Events = append(events, v.Page.Events...)
 			}
 		}
+	}
+	if known != before.Generation {
+		v.since = nil
 	}
 	if hop := s.hop(); hop != nil && v.Status == StatusOK {
 		e := explain(op, hop, s.run)

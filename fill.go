@@ -64,7 +64,7 @@ func (s *Session) Fill(ctx context.Context, r FillRequest) View {
 	if err != nil {
 		return s.acted(ctx, act, op, err)
 	}
-	return s.done(ctx, act, op, "filled "+e.String()+note)
+	return s.done(ctx, act, op, "filled "+e.String()+note, r.Generation)
 }
 
 // maxTyped bounds what one call types, in bytes.
@@ -101,11 +101,16 @@ func (s *Session) fill(ctx context.Context, e digest.Element, text string) (note
 	_, set := tab.Settings[e.Type]
 	switch {
 	case e.Tag == "select":
-		err = s.live.Choose(ctx, node(e), e.Multiple, text)
+		if _, err = s.confirm(ctx, e); err == nil {
+			err = s.live.Choose(ctx, node(e), e.Multiple, text)
+		}
 	case e.Checked != digest.None && !e.Editable:
 		return s.setChecked(ctx, e, text)
 	case e.Tag == "input" && set:
-		if err = s.live.Set(ctx, node(e), e.Type, text); errors.Is(err, tab.ErrValue) {
+		if _, err = s.confirm(ctx, e); err == nil {
+			err = s.live.Set(ctx, node(e), e.Type, text)
+		}
+		if errors.Is(err, tab.ErrValue) {
 			return "", reasonError("fill", ReasonNotEditable, "This field takes "+tab.Settings[e.Type].Form+".", err)
 		}
 	case e.Tag == "input" && e.Type == "number" && strings.TrimSpace(text) != "" && !tab.Number.MatchString(strings.TrimSpace(text)):
@@ -185,27 +190,15 @@ func (s *Session) confirmField(ctx context.Context, e digest.Element) (digest.El
 
 // readBack tells what a field holds where that is not what it was given.
 func (s *Session) readBack(ctx context.Context, e digest.Element, text string) (string, error) {
-	now, err := s.live.Describe(ctx, node(e))
-	if errors.Is(err, tab.ErrGone) {
+	if e.Protected || e.Tag == "select" {
+		return "", nil
+	}
+	holds, err := s.live.Value(ctx, node(e))
+	if errors.Is(err, tab.ErrGone) || err == nil && sameText(holds, text) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
-	}
-	if now.Protected || e.Protected {
-		return "", nil
-	}
-	holds := now.Value
-	if e.Editable {
-		if holds, err = s.live.Value(ctx, node(e)); err != nil {
-			if errors.Is(err, tab.ErrGone) {
-				return "", nil
-			}
-			return "", err
-		}
-	}
-	if sameText(holds, text) || e.Tag == "select" {
-		return "", nil
 	}
 	out, err := s.rules.guard.Output(extract.Clean(holds))
 	if err != nil {

@@ -136,7 +136,7 @@ func (s *Session) glance(ctx context.Context) (*sight, error) {
 		}
 		p.More = append(p.More, digest.Field{Key: "shown", Value: what})
 	}
-	return &sight{p, sumOf(f), places(f, image.Point{}, map[string]image.Point{})}, nil
+	return &sight{p, places(f, image.Point{}, map[string]image.Point{})}, nil
 }
 
 // shown is a URL as the session's results show it.
@@ -230,7 +230,8 @@ func (s *Session) view(ctx context.Context, op string, before *sight, lead strin
 	v := s.viewOf(p.Page)
 	v.Status = StatusOK
 	if before != nil {
-		v.Effect = lead + effect(*before, *p)
+		what, changed := effect(before.Page, p.Page)
+		v.Effect, v.changed, v.since = lead+what, changed, before.Page
 	}
 	s.last = p
 	return v
@@ -253,12 +254,16 @@ func (s *Session) failed(ctx context.Context, op string, err error) View {
 	if life := s.life.Err(); life != nil {
 		err = unknownSession(op)
 	}
-	if errors.Is(err, tab.ErrUnresponsive) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		s.wedged(ctx)
+	after := ""
+	if errors.Is(err, tab.ErrUnresponsive) || errors.Is(err, errAction) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		after = s.wedged(ctx)
 	}
 	e := explain(op, deadlineFirst(ctx, err), s.run)
 	v := View{Session: s.id}
 	v.Status, v.Reason, v.Hint, v.Err = e.Status, e.Reason, e.Hint, e
+	if after != "" || e.Reason == ReasonBrowserCrashed {
+		s.lose(&v, after)
+	}
 	if e.Status == StatusBusy {
 		v.RetryAfter = retryAfter
 	}
@@ -286,15 +291,35 @@ func (s *Session) refused(ctx context.Context, op string, err error) View {
 }
 
 // wedged ends the process of a page that does not respond, so that the session
-// can go on.
-func (s *Session) wedged(ctx context.Context) {
+// can go on. It returns what is to be said of that, "" if the page responds.
+func (s *Session) wedged(ctx context.Context) string {
 	ctx = context.WithoutCancel(ctx)
 	if s.live.Alive(ctx) == nil {
-		return
+		return ""
 	}
 	if err := s.live.Kill(ctx); err != nil {
-		s.b.log.Warn("a page that does not respond could not be ended; its session is closed", "error", err)
-		go s.Close()
+		s.b.log.Warn("a page that does not respond could not be ended", "error", err)
+		return "over"
+	}
+	return "The page was ended; browser_navigate opens another in this session."
+}
+
+// lose says whether the session survives the end of its page, and shows what
+// was seen last, marked so.
+func (s *Session) lose(v *View, after string) {
+	if after == "" {
+		after = "browser_navigate opens another page in this session."
+	}
+	if after == "over" || s.slot.dead() {
+		after = "The session has ended with it; browser_navigate opens a new one."
+		go s.end("its browser is gone")
+	}
+	v.Hint += " " + after
+	if s.last != nil && v.Page == nil {
+		p := *s.last.Page
+		v.Page, v.Old = &p, true
+		v.FinalURL = p.URL
+		p.Events = nil
 	}
 }
 

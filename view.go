@@ -22,16 +22,24 @@ type View struct {
 	// Old: Page is what was seen last; it could not be looked at again.
 	Old bool
 
-	part digest.RenderOptions
+	changed bool         // by an act, visibly
+	since   *digest.Page // what was shown before an act
+	part    digest.RenderOptions
 }
 
 // Digest is the page as text for a model, in the form of package digest; ""
-// without a page. Each call writes it with a fresh nonce.
+// without a page. After an act it is what has changed since the digest before,
+// where that says it in less than half. Each call writes it with a fresh nonce.
 func (v View) Digest() string {
 	if v.Page == nil {
 		return ""
 	}
 	o := v.part
 	o.Nonce = answer.Nonce(v.Page.Text)
+	if v.since != nil && v.since.Generation > 0 {
+		if s := v.Page.RenderSince(v.since, o); s != "" {
+			return s
+		}
+	}
 	return v.Page.Render(o)
 }

@@ -12,8 +12,7 @@ import (
 const listLinksSchema = `{"type":"object","properties":{` +
 	`"url":{"type":"string","description":"Absolute http(s) URL"},` +
 	`"query":{"type":"string","description":"Only links whose text or URL holds this"},` +
-	`"offset":{"type":"integer","minimum":0,"description":"Continue at next_offset"},` +
-	`"fresh":{"type":"boolean"}},` +
+	`"offset":{"type":"integer","minimum":0,"description":"Continue at next_offset"}},` +
 	`"required":["url"],"additionalProperties":false}`
 
 func listLinks(r Reader) Tool {

@@ -40,10 +40,7 @@ var decided = map[string]func(*testweb.Case){
 }
 
 // waiting holds the cases that need what a digest does not show yet.
-var waiting = map[string]string{
-	"dg03-image-control":   "areas of image maps, and graphics that are buttons",
-	"dg19-shadow-controls": "closed shadow roots",
-}
+var waiting = map[string]string{}
 
 // Time stands still between calls; these pages change while a model thinks.
 var realTime = map[string]bool{"dg14-stale-insert": true, "dg15-stale-after-self-nav": true, "dg17-recycled-node": true}
@@ -145,9 +142,10 @@ func (r *runner) step(s testweb.Step) testweb.Result {
 		}
 		out = a.call("state", args)
 	case "click", "fill":
-		from := a.last
+		find, from := a.index, a.last
 		if s.TargetFrom != "" {
 			from = r.saved[s.TargetFrom]
+			find = from.index
 		}
 		args["generation"] = a.last.generation()
 		if s.GenerationFrom != "" {
@@ -159,7 +157,7 @@ func (r *runner) step(s testweb.Step) testweb.Result {
 				r.t.Fatal(err)
 			}
 			args["index"] = index
-		} else if n, ok := from.index(s.Target); ok {
+		} else if n, ok := find(s.Target); ok {
 			args["index"] = n
 		} else {
 			r.t.Errorf("no line has %q:\n%s", s.Target, from.Text)

@@ -8,10 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,8 +84,9 @@ func options() bellglass.Options {
 // agent is a model's hands: it sees only what the tools answer.
 type agent struct {
 	*testing.T
-	s    *bellglass.Session
-	last answer
+	s     *bellglass.Session
+	last  answer
+	lines map[int]string // of the elements that are known, by index
 }
 
 // answer is what a tool said.
@@ -128,11 +131,24 @@ func (a *agent) call(tool string, args map[string]any) answer {
 	r := answer{ToolResult: a.s.Call(ctx, "browser_"+tool, raw), took: time.Since(began)}
 	if r.generation() > 0 {
 		a.last = r
+		a.learn(r.Text)
 	}
 	if testing.Verbose() {
 		a.Logf("%s %s (%v)\n%s", tool, raw, r.took, r.Text)
 	}
 	return r
+}
+
+// learn keeps what a digest, or a difference, says about elements.
+func (a *agent) learn(digest string) {
+	digest, _, _ = strings.Cut(digest, "\nuntrusted_page_text ")
+	if !strings.Contains(digest, "\nChanges since generation ") {
+		a.lines = map[int]string{}
+	}
+	for _, m := range indexed.FindAllStringSubmatch(digest, -1) {
+		n, _ := strconv.Atoi(m[1])
+		a.lines[n] = m[2]
+	}
 }
 
 func (a *agent) ok(r answer) answer {
@@ -161,13 +177,23 @@ func (r answer) index(target string) (int, bool) {
 	return 0, false
 }
 
+// index finds the first element that is known by a text.
+func (a *agent) index(target string) (int, bool) {
+	for _, n := range slices.Sorted(maps.Keys(a.lines)) {
+		if strings.Contains(a.lines[n], target) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
 func (a *agent) find(target string) int {
 	a.Helper()
-	n, ok := a.last.index(target)
-	if !ok {
-		a.Fatalf("no line has %q:\n%s", target, a.last.Text)
+	if n, ok := a.index(target); ok {
+		return n
 	}
-	return n
+	a.Fatalf("no line has %q:\n%s", target, a.last.Text)
+	return 0
 }
 
 func (a *agent) click(target string) answer {

@@ -1,7 +1,9 @@
 package look
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"sync"
@@ -20,6 +22,14 @@ import (
 // What it does not find: a closed root of a built-in element (div, section, …)
 // that shows all children of its element in slots, beside controls of its own.
 type Revealer struct {
+	// Ears is a context of the same frame in a world that nothing else uses, in
+	// which listeners are asked for. The browser goes through the frames in the
+	// frame, too, and wraps their nodes in that world's objects of the wrong
+	// frame: in the world of the scripts these would be instances of nothing
+	// (seen on 156). If zero, the world of the scripts: for frames without
+	// frames.
+	Ears runtime.ExecutionContextID
+
 	heard map[cdpt.BackendNodeID]bool // asked already
 }
 
@@ -27,7 +37,7 @@ type Revealer struct {
 // any, another look shows more. s is the frame's session and world the
 // execution context of the scripts in it.
 func (v *Revealer) Reveal(ctx context.Context, s cdpt.Session, world runtime.ExecutionContextID) (int, error) {
-	r := revealing{s: s, world: world}
+	r := revealing{s: s, world: world, ears: cmp.Or(v.Ears, world)}
 	memory, err := r.object(ctx, "globalThis[Symbol.for('bellglass.look')]?.get(document)||{}")
 	if err != nil {
 		return 0, err
@@ -50,13 +60,14 @@ func (v *Revealer) Reveal(ctx context.Context, s cdpt.Session, world runtime.Exe
 type revealing struct {
 	s     cdpt.Session
 	world runtime.ExecutionContextID
+	ears  runtime.ExecutionContextID
 }
 
 // group holds the objects that a reveal takes hold of in the browser.
 const group = "bellglass-reveal"
 
 // object evaluates an expression to an object in the world.
-func (r *revealing) object(ctx context.Context, expression string) (runtime.RemoteObjectID, error) {
+func (r revealing) object(ctx context.Context, expression string) (runtime.RemoteObjectID, error) {
 	yes := true
 	v, err := cdpt.Call(ctx, r.s, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: r.world, ObjectGroup: group, Silent: &yes})
 	if err != nil {
@@ -87,10 +98,11 @@ func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([
 			continue
 		}
 		wg.Go(func() {
-			roots := r.closedRoots(ctx, p.Value.ObjectID)
-			mu.Lock()
-			defer mu.Unlock()
-			found = append(found, roots...)
+			if root := r.closedRoot(ctx, p.Value.ObjectID); root != 0 {
+				mu.Lock()
+				found = append(found, root)
+				mu.Unlock()
+			}
 		})
 	}
 	wg.Wait()
@@ -98,40 +110,20 @@ func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([
 }
 
 // takeSuspects hands the suspects out, once.
-const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];this.revealed=this.walked;for(const e of a)this.asked.set(e,this.signature(e));return a}`
+const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];for(const e of a)this.asked.set(e,this.signature(e));return a}`
 
-// closedRoots are the closed shadow root of a node and those within it.
-func (r *revealing) closedRoots(ctx context.Context, object runtime.RemoteObjectID) []cdpt.BackendNodeID {
+// closedRoot is the closed shadow root of a node, or 0.
+func (r *revealing) closedRoot(ctx context.Context, object runtime.RemoteObjectID) cdpt.BackendNodeID {
 	d, err := cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: object})
-	if err != nil {
-		return nil
+	if err != nil || d.Node == nil {
+		return 0
 	}
-	found := closedIn(d.Node, nil)
-	if len(found) == 0 {
-		return nil
-	}
-	all, yes := int64(-1), true
-	if d, err = cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: found[0], Depth: &all, Pierce: &yes}); err != nil {
-		return found
-	}
-	return closedIn(d.Node, found)
-}
-
-// closedIn adds the closed roots below a node, outer ones first.
-func closedIn(n *cdpt.Node, found []cdpt.BackendNodeID) []cdpt.BackendNodeID {
-	if n == nil || len(found) > maxListeners {
-		return found
-	}
-	for _, root := range n.ShadowRoots {
+	for _, root := range d.Node.ShadowRoots {
 		if root.ShadowRootType == cdpt.ShadowRootTypeClosed {
-			found = append(found, root.BackendNodeID)
+			return root.BackendNodeID
 		}
-		found = closedIn(root, found)
 	}
-	for _, c := range n.Children {
-		found = closedIn(c, found)
-	}
-	return found
+	return 0
 }
 
 const (
@@ -142,7 +134,7 @@ const (
 // listeners finds elements on which a script listens for clicks and that were
 // not asked about before.
 func (r *revealing) listeners(ctx context.Context, heard map[cdpt.BackendNodeID]bool) ([]cdpt.BackendNodeID, error) {
-	doc, err := r.object(ctx, "document")
+	doc, err := revealing{s: r.s, world: r.ears}.object(ctx, "document")
 	if err != nil {
 		return nil, err
 	}
@@ -161,26 +153,70 @@ func (r *revealing) listeners(ctx context.Context, heard map[cdpt.BackendNodeID]
 			}
 		}
 	}
-	return found, nil
+	return r.own(ctx, found)
 }
 
-// hand gives nodes to the world's memory, and returns how many were new to it.
-// Nodes of other frames are left out by the browser.
-func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nodes []cdpt.BackendNodeID) (int, error) {
-	if len(nodes) == 0 {
-		return 0, nil
+// own leaves out the nodes of other frames. They are looked at in the world in
+// which that does no harm.
+func (r *revealing) own(ctx context.Context, nodes []cdpt.BackendNodeID) ([]cdpt.BackendNodeID, error) {
+	if len(nodes) == 0 || r.ears == r.world {
+		return nodes, nil
 	}
+	objects := r.resolve(ctx, nodes, r.ears)
+	var ids []cdpt.BackendNodeID
+	var args []*runtime.CallArgument
+	for i, o := range objects {
+		if o != "" {
+			ids, args = append(ids, nodes[i]), append(args, &runtime.CallArgument{ObjectID: o})
+		}
+	}
+	if len(args) == 0 {
+		return nil, nil
+	}
+	yes := true
+	v, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: ofDocument, ExecutionContextID: r.ears, Arguments: args, ReturnByValue: &yes, Silent: &yes})
+	if err != nil {
+		return nil, err
+	}
+	var is string
+	if v.ExceptionDetails != nil || v.Result == nil || json.Unmarshal(v.Result.Value, &is) != nil || len(is) != len(ids) {
+		return nil, errors.New("look: reveal: no answer")
+	}
+	var mine []cdpt.BackendNodeID
+	for i, id := range ids {
+		if is[i] == '1' {
+			mine = append(mine, id)
+		}
+	}
+	return mine, nil
+}
+
+// ofDocument tells for each node whether it is the frame's own.
+const ofDocument = `function(...nodes){const doc=Object.getOwnPropertyDescriptor(Node.prototype,'ownerDocument').get;return nodes.map(n=>doc.call(n)===document?1:0).join('')}`
+
+// resolve takes hold of nodes in a context; "" stands for those that cannot be
+// had.
+func (r *revealing) resolve(ctx context.Context, nodes []cdpt.BackendNodeID, in runtime.ExecutionContextID) []runtime.RemoteObjectID {
 	objects := make([]runtime.RemoteObjectID, len(nodes))
 	var wg sync.WaitGroup
 	for i, id := range nodes {
 		wg.Go(func() {
-			n, err := cdpt.Call(ctx, r.s, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: id, ExecutionContextID: r.world, ObjectGroup: group})
+			n, err := cdpt.Call(ctx, r.s, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: id, ExecutionContextID: in, ObjectGroup: group})
 			if err == nil && n.Object != nil {
 				objects[i] = n.Object.ObjectID
 			}
 		})
 	}
 	wg.Wait()
+	return objects
+}
+
+// hand gives nodes to the world's memory, and returns how many were new to it.
+func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nodes []cdpt.BackendNodeID) (int, error) {
+	if len(nodes) == 0 {
+		return 0, nil
+	}
+	objects := r.resolve(ctx, nodes, r.world)
 	var args []*runtime.CallArgument
 	for _, o := range objects {
 		if o != "" {

@@ -159,7 +159,7 @@ const look = () => {
   endLine();
   noticed();
   labels.forEach(behind);
-  memory.suspected = suspected, memory.walked = nodes;
+  memory.suspected = suspected;
   return entries.concat(extra).filter(e => !e.gone).sort((a, b) => a.at - b.at);
 };
 

@@ -71,7 +71,7 @@ func moved(x, y float64, p look.Point) bool {
 
 // aim looks for the point once.
 func (t *Tab) aim(ctx context.Context, n Node, script string) (look.Point, error) {
-	s, err := t.evaluateIn(ctx, cdpt.FrameID(n.Frame), script)
+	s, err := t.looker(ctx, cdpt.FrameID(n.Frame), script)
 	if err != nil {
 		return look.Point{}, lostElement(ctx, err)
 	}

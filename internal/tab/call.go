@@ -88,6 +88,19 @@ func (l *Live) Step(ctx context.Context, span time.Duration) error {
 // Look is a [Live.Step] of the time that a look takes.
 func (l *Live) Look(ctx context.Context) error { return l.Step(ctx, lookSpan) }
 
+// Wait is a [Live.Step] for a page that has not reacted yet: it gets real
+// frames, too.
+func (l *Live) Wait(ctx context.Context, span time.Duration) error {
+	t, err := l.page()
+	if err != nil {
+		return err
+	}
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	t.drawFrames(ctx, manyFrames)
+	return l.Step(ctx, span)
+}
+
 // blank reports that the page has never had a document.
 func (t *Tab) blank() bool {
 	t.mu.Lock()
@@ -241,14 +254,15 @@ func (l *Live) load(ctx context.Context, start func(*Tab) func(context.Context) 
 	if err != nil {
 		return State{}, err
 	}
-	if t.revive() {
-		cdp.Go(t.main, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	}
+	revived := t.revive()
 	t.mu.Lock()
 	before := t.visit
 	v := newVisit(l.request(url))
 	if before != nil {
-		v.virtual = before.virtual
+		v.virtual = before.virtual // also of a new process: the browser restores that
+	}
+	if revived {
+		before = nil // its document is lost
 	}
 	t.visit = v
 	if t.frames[t.mainFrame()] == nil {
@@ -405,7 +419,6 @@ func (t *Tab) revive() bool {
 		return false
 	}
 	t.crashed, t.died = false, make(chan struct{})
-	t.visit = nil
 	t.frames = map[cdpt.FrameID]*frame{}
 	for s := range t.sessions {
 		if s != t.main {

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/bellglass/bellglass/internal/cdp"
+	"github.com/bellglass/bellglass/internal/look"
 )
 
 // LiveOptions say how a tab is used that serves a session.
@@ -98,6 +99,7 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 			v.form = ev.Reason == page.ClientNavigationReasonFormSubmissionGet || ev.Reason == page.ClientNavigationReasonFormSubmissionPost
 		})
 	})
+	watchSecrets(s)
 	return []cdp.Pending[cdpt.Empty]{
 		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: documentPatterns}),
 		cdp.Go(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes}),
@@ -105,6 +107,14 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 		cdp.Go(s, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 	}
 }
+
+// watchSecrets has each document of a session notice which fields are of type
+// password, from before the page's own scripts run.
+func watchSecrets(s *cdp.Session) {
+	cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: secretsScript, WorldName: world})
+}
+
+var secretsScript = look.WatchScript()
 
 // patterns are the requests that pause for a verdict: those of a session, or of a read.
 func (t *Tab) patterns(reading []*fetch.RequestPattern) []*fetch.RequestPattern {

@@ -98,7 +98,7 @@ func (l *Live) Select(ctx context.Context, selector string) (Node, error) {
 		return Node{}, err
 	}
 	// The look before numbers the nodes.
-	if _, err := t.evaluateIn(ctx, t.mainFrame(), look.Script(look.Options{})); err != nil {
+	if _, err := t.looker(ctx, t.mainFrame(), look.Script(look.Options{})); err != nil {
 		return Node{}, unresponsive(ctx, err)
 	}
 	out, err := t.evaluateIn(ctx, t.mainFrame(), fmt.Sprintf(selectScript, quoted))

@@ -254,6 +254,14 @@ func (t *Tab) decideExpired(v *visit, now, limit time.Time) (action, time.Time) 
 		v.giveUp()
 		return actArm, now
 	}
+	// What a session operates must be there: frames are parsed after their
+	// bytes have come, and the load event waits for them.
+	if v.req.pictures && v.doc.load.IsZero() && len(t.frames) > 1 && v.rounds < maxRounds {
+		if due := v.armed.Add(streamGrace); now.Before(due) {
+			return actWait, earlier(due, limit)
+		}
+		return actArm, now
+	}
 	return actRead, now
 }
 

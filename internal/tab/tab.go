@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/bellglass/bellglass/internal/cdp"
+	"github.com/bellglass/bellglass/internal/look"
 )
 
 // Viewport of every page, in CSS pixels.
@@ -63,6 +64,9 @@ type Tab struct {
 type frameSession struct {
 	*cdp.Session
 	expired bool // its virtual-time budget is used up
+
+	revealing sync.Mutex // held while revealer is at work
+	revealer  look.Revealer
 }
 
 // frame is one frame of the page.
@@ -327,6 +331,9 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	t.mu.Unlock()
 	t.listen(s)
 	t.enable(s, t.patterns(dropPatterns))
+	if t.live.Load() != nil {
+		watchSecrets(s)
+	}
 	autoAttach(s)
 	if virtual {
 		setPolicy(s, budget)
