@@ -80,6 +80,7 @@ type Browser struct {
 	trust *chrome.Trust  // nil without CAFile
 	roots *x509.CertPool // nil without CAFile
 	proxy *egress.Proxy
+	cache *cache
 	log   *slog.Logger
 
 	life   context.Context // ends with Close
@@ -109,7 +110,7 @@ func New(o Options) (*Browser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bellglass: options: %w", err)
 	}
-	b := &Browser{o: o, rules: made.rules, trust: made.trust, roots: made.roots, log: o.Logger}
+	b := &Browser{o: o, rules: made.rules, trust: made.trust, roots: made.roots, log: o.Logger, cache: newCache(o.CacheTTL)}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -175,6 +176,7 @@ func (b *Browser) Close() error {
 	b.mu.Unlock()
 	b.cancel()
 	b.calls.Wait()
+	b.cache.clear()
 	b.closeSessions()
 	b.starting.Wait()
 	b.mu.Lock()

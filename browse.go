@@ -27,6 +27,9 @@ type Request struct {
 	Offset int
 	// Whole asks for the whole page instead of its main part.
 	Whole bool
+	// Fresh asks for the page anew. Else what the principal has read of the
+	// URL less than [Options].CacheTTL ago is used again.
+	Fresh bool
 }
 
 // Head is what the results of all read tools have in common.
@@ -85,6 +88,9 @@ type Result struct {
 	Text string
 	// TotalChars is the length of the whole text in code points.
 	TotalChars int
+	// ContentHash tells whether the whole text, of which Text may be a part, is
+	// the same as that of another result: 16 hexadecimal digits.
+	ContentHash string
 }
 
 // Browse reads one page. The error is for misuse (no Principal) and a closed
@@ -107,7 +113,7 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	} else {
 		cut = extract.Page(text, r.Offset, b.o.TextLimit)
 	}
-	res.Text, res.TotalChars = cut.Text, cut.Total
+	res.Text, res.TotalChars, res.ContentHash = cut.Text, cut.Total, hashOf(text)
 	res.Truncated, res.NextOffset = cut.Truncated || page.partial, cut.Next
 	return res, nil
 }
@@ -199,6 +205,12 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 	if err != nil {
 		return fail(err, nil)
 	}
+	key := cacheKey{r.Principal, u.String()}
+	if !r.Fresh {
+		if got, head, ok := b.cache.get(key); ok {
+			return got, head, release
+		}
+	}
 	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
 	page, free, err := b.load(ctx, u, r.Principal.Tenant, run)
 	if free == nil { // no browser, or none free
@@ -232,6 +244,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 		return got, head, release
 	}
 	head.Status = StatusOK
+	b.cache.put(key, got, head)
 	return got, head, release
 }
 

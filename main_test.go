@@ -71,6 +71,7 @@ func options() bellglass.Options {
 	o := bellglass.Options{
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")), // to compare the levels
 		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		CacheTTL:           -1, // these tests look at visits
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {

@@ -24,6 +24,7 @@ const (
 	DefaultTextLimit         = 12_000   // characters
 	DefaultMaxPageBytes      = 25 << 20 // bytes, decoded
 	DefaultMaxPages          = 4
+	DefaultCacheTTL          = 5 * time.Minute
 )
 
 // Options configure a [Browser]. The zero value reads public pages with the
@@ -93,6 +94,9 @@ type Options struct {
 	// TextLimit is the most characters (not bytes) of page text that a call
 	// returns.
 	TextLimit int
+	// CacheTTL is how long a page that was read is kept for its principal, for
+	// calls that go on or ask something else. If negative, not at all.
+	CacheTTL time.Duration
 	// MaxPageBytes is the most bytes of response bodies, decoded, that a page
 	// may load.
 	MaxPageBytes int64
@@ -142,6 +146,9 @@ func (o Options) withDefaults() Options {
 	if o.TextLimit == 0 {
 		o.TextLimit = DefaultTextLimit
 	}
+	if o.CacheTTL == 0 {
+		o.CacheTTL = DefaultCacheTTL
+	}
 	if o.MaxPageBytes == 0 {
 		o.MaxPageBytes = DefaultMaxPageBytes
 	}
@@ -180,6 +187,9 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	}
 	if o.TextLimit < 100 || o.TextLimit > 1_000_000 {
 		bad("TextLimit %d is not between 100 and 1,000,000 characters", o.TextLimit)
+	}
+	if o.CacheTTL > time.Hour {
+		bad("CacheTTL %v is above 1h", o.CacheTTL)
 	}
 	if o.MaxPageBytes < 1<<10 {
 		bad("MaxPageBytes %d is below 1 KiB", o.MaxPageBytes)

@@ -24,6 +24,7 @@ type reading struct {
 	partial bool   // more than what is here cannot be had
 
 	mu     sync.Mutex
+	texts  map[extract.TextOptions]string
 	doc    *extract.Doc   // nil if it was no rendered document
 	raw    string         // then its text
 	linked []extract.Link // and its links
@@ -58,10 +59,18 @@ func (b *Browser) newReading(ctx context.Context, p *tab.Page) (*reading, error)
 func (r *reading) text(o extract.TextOptions) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.doc != nil {
-		return r.doc.Text(o)
+	if r.doc == nil {
+		return r.raw
 	}
-	return r.raw
+	s, ok := r.texts[o]
+	if !ok {
+		s = r.doc.Text(o)
+		if r.texts == nil {
+			r.texts = map[extract.TextOptions]string{}
+		}
+		r.texts[o] = s
+	}
+	return s
 }
 
 // links are the page's links that hold query in their text or address.
@@ -73,11 +82,24 @@ func (r *reading) links(query string) []extract.Link {
 		all = r.doc.Links(r.host)
 	}
 	if q := strings.ToLower(strings.TrimSpace(query)); q != "" {
+		says := extract.Finder(query)
 		all = slices.DeleteFunc(all, func(l extract.Link) bool {
-			return !strings.Contains(strings.ToLower(l.Text), q) && !strings.Contains(strings.ToLower(l.URL), q)
+			return !says(l.Text) && !strings.Contains(strings.ToLower(l.URL), q)
 		})
 	}
 	return all
+}
+
+// bytes is about what the reading takes in memory.
+func (r *reading) bytes() int {
+	n := len(r.raw)
+	for _, l := range r.linked {
+		n += len(l.Text) + len(l.URL)
+	}
+	if r.doc != nil {
+		n += r.doc.Bytes()
+	}
+	return n
 }
 
 // wants tells the browser's tab which responses are read without rendering.

@@ -140,8 +140,8 @@ type Frame struct {
 	Below        int  // and below
 	Cut          bool // the document was too large to walk whole
 
-	// Suspects is how many elements may hold a closed shadow root, or listen
-	// for clicks, that has not been asked of the browser yet.
+	// Suspects is zero when there is nothing to ask of the browser: it knows
+	// of closed shadow roots and listeners. See look.Revealer.
 	Suspects int
 }
 

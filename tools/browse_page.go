@@ -13,7 +13,7 @@ import (
 // of those that more names.
 func readRequest(p bellglass.Principal, raw json.RawMessage, more map[string]any) (bellglass.Request, error) {
 	r := bellglass.Request{Principal: p}
-	args := map[string]any{"url": &r.URL, "query": &r.Query, "offset": &r.Offset}
+	args := map[string]any{"url": &r.URL, "query": &r.Query, "offset": &r.Offset, "fresh": &r.Fresh}
 	maps.Copy(args, more)
 	if err := decode(raw, args); err != nil {
 		return r, err
@@ -28,7 +28,8 @@ const browsePageSchema = `{"type":"object","properties":{` +
 	`"url":{"type":"string","description":"Absolute http(s) URL"},` +
 	`"query":{"type":"string","description":"Return the passages around these words instead of the page's head"},` +
 	`"offset":{"type":"integer","minimum":0,"description":"Continue at the next_offset of the last result"},` +
-	`"whole":{"type":"boolean","description":"Whole page, not only its main part"}},` +
+	`"whole":{"type":"boolean","description":"Whole page, not only its main part"},` +
+	`"fresh":{"type":"boolean","description":"Not from the cache of 5 minutes"}},` +
 	`"required":["url"],"additionalProperties":false}`
 
 func browsePage(r Reader) Tool {
@@ -60,6 +61,7 @@ func RenderPage(res bellglass.Result) Result {
 	w := &writer{}
 	w.head(res.Head)
 	w.add("total_chars", res.TotalChars)
+	w.add("content_hash", res.ContentHash)
 	if res.Status == bellglass.StatusOK || res.Text != "" {
 		w.fence("untrusted_page_text", res.Text)
 	}

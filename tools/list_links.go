@@ -12,7 +12,8 @@ import (
 const listLinksSchema = `{"type":"object","properties":{` +
 	`"url":{"type":"string","description":"Absolute http(s) URL"},` +
 	`"query":{"type":"string","description":"Only links whose text or URL holds this"},` +
-	`"offset":{"type":"integer","minimum":0,"description":"Continue at next_offset"}},` +
+	`"offset":{"type":"integer","minimum":0,"description":"Continue at next_offset"},` +
+	`"fresh":{"type":"boolean"}},` +
 	`"required":["url"],"additionalProperties":false}`
 
 func listLinks(r Reader) Tool {

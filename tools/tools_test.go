@@ -135,7 +135,7 @@ func TestBadArgumentsAreResults(t *testing.T) {
 		{"browse_page", `{"url":7}`, `"url" must be a string`},
 		{"browse_page", `{"url":"https://a.example/","offset":1.5,"whole":"yes"}`, `"offset" must be a whole number; "whole" must be true or false`},
 		{"browse_page", `{"url":"https://a.example/","offset":1e300}`, `"offset" must be a whole number`},
-		{"browse_page", `{"url":"https://a.example/","ofset":1}`, `there is no "ofset", only offset, query, url, whole`},
+		{"browse_page", `{"url":"https://a.example/","ofset":1}`, `there is no "ofset", only fresh, offset, query, url, whole`},
 		{"browse_page", `{"url":"https://a.example/","offset":"x"}`, "offset"},
 		{"browse_page", `{"url":"https://a.example/"} {}`, "one JSON object"},
 		{"browse_page", `[1]`, "Check the arguments"},

@@ -30,6 +30,7 @@ type reach struct {
 	AllowPrivateCIDR []string      `help:"Private range that listed hosts may have, such as 10.1.0.0/16. Repeatable." name:"allow-private-cidr" placeholder:"CIDR" env:"BELLGLASS_ALLOWED_PRIVATE_CIDRS"`
 	Observe          bool          `help:"With --mode allowlist: let pages load from any public host, and say which of them the lists lack." env:"BELLGLASS_OBSERVE"`
 	CAFile           string        `help:"File of authorities in PEM, such as a company's, that the browser trusts beside its own." name:"ca-file" placeholder:"FILE" env:"BELLGLASS_CA_FILE"`
+	Cache            time.Duration `help:"How long a page that was read is kept for who read it, so that going on costs no visit. 0s keeps nothing." default:"5m" env:"BELLGLASS_CACHE"`
 	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
 	sealing
 	upstream `group:"Another proxy:"`
@@ -60,12 +61,15 @@ func (u upstream) config() egress.UpstreamConfig {
 }
 
 func (r reach) options(e *env) bellglass.Options {
+	if r.Cache == 0 {
+		r.Cache = -1
+	}
 	return bellglass.Options{
 		Engine: bellglass.Engine(r.Engine),
 		Mode:   policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
-		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, Logger: e.log,
+		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, CacheTTL: r.Cache, Logger: e.log,
 	}
 }
 

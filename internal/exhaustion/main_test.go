@@ -53,7 +53,8 @@ func (s suite) Run() int {
 func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
 	o := bellglass.Options{
-		Resolve: web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
+		CacheTTL: -1,
+		Resolve:  web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {

@@ -85,6 +85,10 @@ type Doc struct {
 	frames        []*node
 }
 
+// Bytes is about what the document takes in memory, with its text rendered
+// twice: a node takes some 250 bytes, and few characters more than three.
+func (d *Doc) Bytes() int { return 250*d.Nodes + 3*(3*d.TextLen) }
+
 // thinText is the number of visible characters below which a page is likely
 // to be still loading, empty, or a shell for something that did not start.
 const thinText = 200

@@ -54,6 +54,13 @@ func Passages(text, query string, limit int) Cut {
 	return cut
 }
 
+// Finder returns a function that tells whether a text holds what query names,
+// without regard to case, accents, white space and punctuation.
+func Finder(query string) func(text string) bool {
+	q := strings.TrimSpace(fold(query).text)
+	return func(text string) bool { return q != "" && strings.Contains(fold(text).text, q) }
+}
+
 type span struct {
 	from, to int // bytes of the text
 	word     int // of a hit: which word of the query it is, or phrase

@@ -16,7 +16,7 @@ const whole = () => {
   const e = listed.map(describe);
   return JSON.stringify({ look: 1, doc: memory.token, url: documentURL.call(document), origin: self.origin, title: one(title.call(document)),
     e, l: linesOut(), c: chars, th: hash >>> 0, p: places, hc: hiddenChars, hb: hiddenBlocks, w: viewWidth, h: viewHeight,
-    up: Math.round(pageY), dn: Math.round(Math.max(0, scrollHeight.call(rootElement) - viewHeight - pageY)), cut, s: suspected.length });
+    up: Math.round(pageY), dn: Math.round(Math.max(0, scrollHeight.call(rootElement) - viewHeight - pageY)), cut, s: suspected.length + (memory.revealed === nodes ? 0 : 1) });
 };
 
 // again is one node: the whole walk, because its name, its row and what covers

@@ -98,11 +98,10 @@ func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([
 			continue
 		}
 		wg.Go(func() {
-			if root := r.closedRoot(ctx, p.Value.ObjectID); root != 0 {
-				mu.Lock()
-				found = append(found, root)
-				mu.Unlock()
-			}
+			roots := r.closedRoots(ctx, p.Value.ObjectID)
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, roots...)
 		})
 	}
 	wg.Wait()
@@ -110,20 +109,40 @@ func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([
 }
 
 // takeSuspects hands the suspects out, once.
-const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];for(const e of a)this.asked.set(e,this.signature(e));return a}`
+const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];this.revealed=this.walked;for(const e of a)this.asked.set(e,this.signature(e));return a}`
 
-// closedRoot is the closed shadow root of a node, or 0.
-func (r *revealing) closedRoot(ctx context.Context, object runtime.RemoteObjectID) cdpt.BackendNodeID {
+// closedRoots are the closed shadow root of a node and those within it.
+func (r *revealing) closedRoots(ctx context.Context, object runtime.RemoteObjectID) []cdpt.BackendNodeID {
 	d, err := cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: object})
-	if err != nil || d.Node == nil {
-		return 0
+	if err != nil {
+		return nil
 	}
-	for _, root := range d.Node.ShadowRoots {
+	found := closedIn(d.Node, nil)
+	if len(found) == 0 {
+		return nil
+	}
+	all, yes := int64(-1), true
+	if d, err = cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: found[0], Depth: &all, Pierce: &yes}); err != nil {
+		return found
+	}
+	return closedIn(d.Node, found)
+}
+
+// closedIn adds the closed roots below a node, outer ones first.
+func closedIn(n *cdpt.Node, found []cdpt.BackendNodeID) []cdpt.BackendNodeID {
+	if n == nil || len(found) > maxListeners {
+		return found
+	}
+	for _, root := range n.ShadowRoots {
 		if root.ShadowRootType == cdpt.ShadowRootTypeClosed {
-			return root.BackendNodeID
+			found = append(found, root.BackendNodeID)
 		}
+		found = closedIn(root, found)
 	}
-	return 0
+	for _, c := range n.Children {
+		found = closedIn(c, found)
+	}
+	return found
 }
 
 const (

@@ -159,7 +159,7 @@ const look = () => {
   endLine();
   noticed();
   labels.forEach(behind);
-  memory.suspected = suspected;
+  memory.suspected = suspected, memory.walked = nodes;
   return entries.concat(extra).filter(e => !e.gone).sort((a, b) => a.at - b.at);
 };
 

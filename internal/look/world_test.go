@@ -129,16 +129,16 @@ func (p *tab) put(html string) {
 // js runs in the page's own world.
 func (p *tab) js(script string) string { p.t.Helper(); return p.eval(0, script) }
 
-// frame looks at the main frame until the browser knows no more.
+// frame looks at the main frame, twice if the browser knows more.
 func (p *tab) frame() *digest.Frame {
 	p.t.Helper()
 	f := p.look()
-	for range 4 {
-		n, err := p.v.Reveal(p.t.Context(), p.s, p.world())
-		check(p.t, err)
-		if n == 0 {
-			break
-		}
+	if f.Suspects == 0 {
+		return f
+	}
+	n, err := p.v.Reveal(p.t.Context(), p.s, p.world())
+	check(p.t, err)
+	if n > 0 {
 		f = p.look()
 	}
 	return f
