@@ -272,7 +272,7 @@ func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *
 func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
 	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
-	r.Take, r.Render = wants, rendered
+	r.Take, r.Render, r.Intercept = wants, rendered, looksRaw(r.URL)
 	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
 	for try := 0; ; try++ {
 		var slot *slot
@@ -283,6 +283,12 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 		slot.end.Assign(run)
 		asked := run.Requests()
 		page, err = slot.tab.Read(ctx, r)
+		if errors.Is(err, tab.ErrTake) && !r.Intercept {
+			r.Intercept = true
+			release()
+			try-- // nothing failed
+			continue
+		}
 		lost := astray(page, err) && run.Requests() == asked
 		if lost || errors.Is(err, tab.ErrCrashed) {
 			slot.distrust()

@@ -105,6 +105,18 @@ func (r *reading) bytes() int {
 // wants tells the browser's tab which responses are read without rendering.
 func wants(mediaType string) bool { return content.KindOf(mediaType) != content.None }
 
+// rawNames end the paths of what is no page, as a rule.
+var rawNames = []string{".json", ".jsonl", ".ndjson", ".geojson", ".csv", ".tsv", ".txt", ".md", ".xml", ".rss", ".atom", ".rdf", ".yaml", ".yml",
+	".toml", ".ics", ".log", ".pdf", ".js", ".css", ".go", ".py", ".rs", ".c", ".h", ".sh", "/feed", "/feed/", "/rss", "/atom"}
+
+// looksRaw guesses whether the response will be one that [wants] wants. It
+// saves asking for it twice; where it is wrong, nothing else is lost.
+func looksRaw(url string) bool {
+	path, _, _ := strings.Cut(url, "?")
+	path = strings.ToLower(path)
+	return slices.ContainsFunc(rawNames, func(end string) bool { return strings.HasSuffix(path, end) })
+}
+
 // rendered tells it which of these a browser reads better.
 func rendered(mediaType, charset string, body []byte) string {
 	return content.Rendered(content.KindOf(mediaType), charset, body)

@@ -16,6 +16,9 @@ var (
 	ErrTooLarge = errors.New("tab: response too large")
 	// ErrTooManyRedirects: more than ten redirects.
 	ErrTooManyRedirects = errors.New("tab: too many redirects")
+	// ErrTake: the response is one that Request.Take wants, and the request was
+	// not intercepted. Once more with Request.Intercept.
+	ErrTake = errors.New("tab: the body is wanted as it came")
 	// ErrEmpty: the server answered without any document: 204, 205, 304, or a
 	// body of no bytes.
 	ErrEmpty = errors.New("tab: no document in the response")

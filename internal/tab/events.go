@@ -200,7 +200,7 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	first := false
 	if isMain {
 		v.commit(f, time.Now())
-		first = v.committed == 1
+		first = v.committed == 1 && t.live.Load() == nil
 		t.workers = 0
 	} else {
 		v.newFrames = true
@@ -217,7 +217,7 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if virtual && (isMain || s != t.main) {
 		setPolicy(s, budget)
 	}
-	if first && t.live.Load() == nil {
+	if first {
 		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
 	}
 	t.notify()

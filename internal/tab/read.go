@@ -41,8 +41,12 @@ type Request struct {
 	Unstick func(silent time.Duration)
 	// Take says of a media type, in lower case and without parameters, that a
 	// response of it to the first document is wanted as it came ([Page].Body)
-	// and not rendered. If nil, none is.
+	// and not rendered. If nil, none is. It needs Intercept; without, such a
+	// response ends the read with [ErrTake].
 	Take func(mediaType string) bool
+	// Intercept pauses the answer to the first document until it is known
+	// whether it is to be taken. It costs an exchange with the browser.
+	Intercept bool
 	// Render is asked about each body that was taken: the content type under
 	// which the browser is to render it after all, or "". If nil, none is.
 	Render func(mediaType, charset string, body []byte) string
@@ -133,8 +137,11 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	if r.NoScripts {
 		cdp.Go(t.main, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	}
-	if r.Given != nil {
+	switch {
+	case r.Given != nil:
 		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
+	case r.Intercept:
+		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: takePatterns})
 	}
 	nav := cdp.Go(t.main, page.Navigate, page.NavigateParams{URL: r.URL})
 	wg.Go(func() {

@@ -254,7 +254,9 @@ func (t *Tab) ended(s *cdp.Session) {
 }
 
 // Read mode drops these by type. Intercepting every request would cost
-// 2 to 7 ms a page and protect nothing: the proxy is the boundary.
+// 2 to 7 ms a page and protect nothing: the proxy is the boundary. It begins
+// before the first document is asked for: later, on a busy machine, the first
+// pictures get through.
 var (
 	dropPatterns = []*fetch.RequestPattern{
 		{URLPattern: "*", ResourceType: network.ResourceTypeImage},
@@ -277,7 +279,7 @@ func (t *Tab) begin(s *cdp.Session) {
 	t.sessions[s] = &frameSession{Session: s}
 	t.mu.Unlock()
 	t.listen(s)
-	wait(t, t.enable(s, t.patterns(takePatterns))...)
+	wait(t, t.enable(s, t.patterns(dropPatterns))...)
 	watch := cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript, WorldName: world})
 	t.setup = append(t.setup, func(ctx context.Context) error { _, err := watch.Wait(ctx); return err })
 	wait(t, cdp.Go(s, inspector.Enable, cdpt.Empty{}), autoAttach(s))

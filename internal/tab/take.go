@@ -16,7 +16,7 @@ import (
 	"github.com/bellglass/bellglass/internal/cdp"
 )
 
-// takePatterns pause the answer to the first document, too: a body that no
+// takePatterns pause the answer to the first document, if that is asked for: a body that no
 // browser renders, or that it would take for a download, is then read as it
 // came. It costs one exchange with the browser. Once a document is there,
 // judgePatterns take their place.

@@ -230,6 +230,10 @@ func (v *visit) responded(ev *responseReceived, now time.Time) {
 				n.header = s
 			}
 		}
+		answer := n.status < 300 || n.status >= 400
+		if answer && v.committed == 0 && !v.req.Intercept && v.req.Take != nil && n.declared != "" && !n.attachment && v.req.Take(n.declared) {
+			v.fatal = ErrTake
+		}
 	}
 	if p := v.pending[ev.RequestID]; p != nil {
 		p.last, p.stuck = now, false
