@@ -54,7 +54,7 @@ var tooMuch = []bellglass.Reason{"", bellglass.ReasonTooLarge, bellglass.ReasonU
 func TestPagesThatWantEverything(t *testing.T) {
 	t.Parallel()
 	for _, k := range []hostile{
-		{"RES-004 one line of 100 MB", repeated(words, strings.Repeat("x", 1000), 100_000, ""), []bellglass.Reason{bellglass.ReasonTooLarge}, ""},
+		{"RES-004 one line of 100 MB", repeated(words, strings.Repeat("x", 1000), 100_000, ""), []bellglass.Reason{bellglass.ReasonTooLarge, bellglass.ReasonUnresponsive}, ""},
 		{"RES-004 millions of nodes", repeated(words, "<i>x", 5_000_000, ""), tooMuch, ""},
 		{"RES-004 50,000 deep", repeated(words, "<div>", 50_000, "deepest"), []bellglass.Reason{""}, "deepest"},
 		{"RES-005 a loop in a worker", html(words + `<script>new Worker(URL.createObjectURL(new Blob(['for(;;);'])))</script>`), []bellglass.Reason{""}, "The text of this page"},
