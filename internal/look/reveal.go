@@ -257,5 +257,5 @@ func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nod
 // register remembers closed roots and elements that listen.
 const register = `function(...nodes){let n=0;const host=Object.getOwnPropertyDescriptor(ShadowRoot.prototype,'host').get;
 for(const x of nodes){if(x instanceof ShadowRoot){const h=host.call(x);if(!this.closed.has(h))this.closed.set(h,x),n++}
-else if(x instanceof Element&&!this.heard.has(x)){this.heard.add(x);if(!/^(?:a|button|input|select|textarea|html|body)$/.test(x.localName))n++}}
+else if(x instanceof Element&&!this.heard.has(x)){this.heard.add(x);this.ears=true;if(!/^(?:a|button|input|select|textarea|html|body)$/.test(x.localName))n++}}
 return n}`

@@ -68,10 +68,22 @@ const ofForm = (tag, el, name) => {
   return (formGetters[tag + name] ??= getter(c, name)).call(el);
 };
 
+// labelsOf lists the labels of a form control. The browser's own list goes
+// through the whole document for each control, so a walk makes one for all.
+let labelled = null;
 const labelsOf = (tag, el) => {
+  if (labelled) return labelled.get(el) || [];
   const list = ofForm(tag, el, 'labels'), all = [];
   if (list) for (let i = 0, n = nodeListLength.call(list); i < n; i++) all.push(nodeListAt.call(list, i));
   return all;
+};
+const readLabels = elements => {
+  labelled = new Map();
+  for (const l of elements) {
+    const c = l instanceof HTMLLabelElement && labelControl.call(l), all = c && labelled.get(c);
+    if (all) all.push(l);
+    else if (c) labelled.set(c, [l]);
+  }
 };
 
 const number = el => {

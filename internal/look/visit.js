@@ -112,9 +112,11 @@ const frame = (tag, el, p) => {
 };
 
 const children = (tag, el, p) => {
-  const root = rootOf(el);
-  if (root) enterRoot(root);
-  else if (tag.includes('-') || HOSTS.has(tag)) suspect(tag, el);
+  let root = null;
+  if (HOSTS.has(tag) || tag.includes('-')) { // nothing else can have a root of its author's
+    if ((root = rootOf(el))) enterRoot(root);
+    else suspect(tag, el);
+  }
   if (tag === 'slot' && el instanceof HTMLSlotElement) {
     const list = HTMLSlotElement.prototype.assignedNodes.call(el);
     for (let i = 0; i < list.length; i++) node(list[i], p);
@@ -150,6 +152,7 @@ const suspect = (tag, el) => {
 };
 
 // look walks the whole document.
+const noted = new Map(); // inputs to their entries
 const look = () => {
   const modals = querySelectorAll.call(document, ':modal');
   modal = nodeListAt.call(modals, nodeListLength.call(modals) - 1) || null;
@@ -158,6 +161,8 @@ const look = () => {
   visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
   endLine();
   noticed();
+  readLabels(hints);
+  if (labels.length) for (const e of entries) if (e.tag === 'input') noted.set(e.el, e);
   labels.forEach(behind);
   memory.suspected = suspected, memory.walked = nodes;
   return entries.concat(extra).filter(e => !e.gone).sort((a, b) => a.at - b.at);
@@ -168,14 +173,14 @@ const look = () => {
 const behind = l => {
   const c = labelControl.call(l.el);
   if (!(c instanceof HTMLInputElement) || !/^(?:checkbox|radio|file)$/.test(inputType(c)) || l.p.inert || modal && !l.p.live) return;
-  let e = entries.find(e => e.el === c) || extra.find(e => e.el === c);
+  let e = noted.get(c);
   if (e && !e.gone) return;
   const b = shown({ ...l.p, box: l.el }) || null;
   if (!b) return;
   if (!e) {
     const p = { ...l.p, el: c, cs: styleOf(c), up: l.p, role: roleOf(c), row: undefined };
     e = { el: c, tag: 'input', how: 'native', p, role: ROLES.has(p.role) ? p.role : nativeRole('input', c), content: '', run: l.run, line: l.line, at: l.at - .5, image: '' };
-    extra.push(e);
+    extra.push(e), noted.set(c, e);
   }
   e.via = l, e.gone = false, e.box = b;
 };

@@ -194,7 +194,7 @@ const controlOf = (tag, el, p, hinted) => {
     if (matches.call(el, HINTED)) return 'hint';
   }
   if (tag === 'label' || el === rootElement || el === bodyElement) return '';
-  if (memory.heard.has(el)) return 'heard';
+  if (memory.ears && memory.heard.has(el)) return 'heard';
   return p.pointer && !p.up?.pointer && !open.length ? 'cursor' : '';
 };
 
