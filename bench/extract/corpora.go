@@ -40,6 +40,13 @@ func (it *item) heldOut() bool {
 	return h.Sum32()%2 == 1
 }
 
+// fold is the part of the pages that this one belongs to.
+func (it *item) fold() int {
+	h := fnv.New32a()
+	io.WriteString(h, it.set+"/"+it.id)
+	return int(h.Sum32()>>1) % max(*folds, 1)
+}
+
 // load reads both corpora below dir, in a fixed order.
 func load(dir string) ([]*item, error) {
 	wcxb, err := loadWCXB(filepath.Join(dir, "wcxb"))

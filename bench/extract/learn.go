@@ -69,16 +69,16 @@ type branch struct {
 	Value       float32 `json:"v,omitempty"`
 }
 
-// writeModel learns from the samples and writes the model.
-func writeModel(name string, s *samples) error {
+// encodeModel learns a model from the samples.
+func encodeModel(s *samples) ([]byte, error) {
 	t := newTrainer(s)
 	m := learned{Features: len(s.rows[0]), Base: t.base, Trees: t.trees()}
 	b, err := json.Marshal(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(os.Stderr, "%d trees from %d units\n", len(m.Trees), len(s.rows))
-	return os.WriteFile(name, append(b, '\n'), 0o644)
+	return append(b, '\n'), nil
 }
 
 // short rounds to four digits: more would only make the model longer.

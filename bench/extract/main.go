@@ -32,6 +32,7 @@ var (
 	learn   = flag.String("learn", "", "learn a model from the pages and write it to this file, instead of measuring")
 	eng     = flag.Bool("engines", false, "instead of measuring extraction, compare the plain engine's text with the browser's, and count how often auto is right")
 	verbose = flag.Bool("v", false, "with -engines: name the pages on which auto is wrong")
+	folds   = flag.Int("folds", 0, "divide the pages into so many parts, and measure on each with a model learned from the others")
 	peers   = flag.Bool("peers", true, "run the other extractors, too")
 )
 
@@ -65,7 +66,17 @@ func run(ctx context.Context) error {
 	}
 	all := newTable()
 	var pages []scored
+	if *folds > 1 {
+		items = byFold(items)
+	}
+	fold := -1
 	for i, it := range items {
+		if *folds > 1 && it.fold() != fold {
+			fold = it.fold()
+			if err := s.leaveOut(items, fold); err != nil {
+				return err
+			}
+		}
 		texts, err := s.texts(it)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", it.set, it.id, err)
@@ -90,21 +101,52 @@ func run(ctx context.Context) error {
 	return nil
 }
 
+// byFold brings those of one part together.
+func byFold(items []*item) []*item {
+	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.fold(), b.fold()) })
+	return items
+}
+
+// leaveOut has pages read with a model that was learned without one part.
+func (s *source) leaveOut(items []*item, fold int) error {
+	all, err := s.samples(slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.fold() == fold }))
+	if err != nil {
+		return err
+	}
+	b, err := encodeModel(all)
+	if err != nil {
+		return err
+	}
+	return extract.Try(b)
+}
+
 // learn writes a model made from the items.
 func (s *source) learn(items []*item) error {
-	var all samples
+	all, err := s.samples(items)
+	if err != nil {
+		return err
+	}
+	b, err := encodeModel(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*learn, b, 0o644)
+}
+
+func (s *source) samples(items []*item) (*samples, error) {
+	all := &samples{}
 	for _, it := range items {
 		html, err := it.html()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d, _, err := s.doc(it, html)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", it.set, it.id, err)
+			return nil, fmt.Errorf("%s %s: %w", it.set, it.id, err)
 		}
 		all.add(d, it.want)
 	}
-	return writeModel(*learn, &all)
+	return all, nil
 }
 
 type scored struct {

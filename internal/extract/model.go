@@ -43,17 +43,45 @@ var modelJSON []byte
 
 // learned returns the model. One that does not fit the features is a broken
 // build.
-var learned = sync.OnceValue(func() *model {
-	m := &model{}
-	if err := json.Unmarshal(modelJSON, m); err != nil {
+func learned() *model {
+	if trial != nil {
+		return trial
+	}
+	return builtIn()
+}
+
+var builtIn = sync.OnceValue(func() *model {
+	m, err := parseModel(modelJSON)
+	if err != nil {
 		panic(fmt.Sprintf("extract: model.json: %v", err))
 	}
-	if err := m.check(); err != nil {
-		panic(fmt.Sprintf("extract: model.json: %v", err))
-	}
-	m.flatten()
 	return m
 })
+
+// trial replaces the built-in model, if not nil.
+var trial *model
+
+// Try replaces the model until the program ends, for measuring what another
+// one is worth. It must not be called while pages are read.
+func Try(modelJSON []byte) error {
+	m, err := parseModel(modelJSON)
+	if err == nil {
+		trial = m
+	}
+	return err
+}
+
+func parseModel(b []byte) (*model, error) {
+	m := &model{}
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, err
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	m.flatten()
+	return m, nil
+}
 
 // flatten lays the trees out for estimate.
 func (m *model) flatten() {
