@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tiktoken-go/tokenizer"
 )
 
 func button(node int64, name string) Element {
@@ -245,6 +246,58 @@ func TestFramesAreNamedAndInPlace(t *testing.T) {
 	}
 	if strings.Contains(got, "Unseen") {
 		t.Error("what is in a frame that nobody can see is listed")
+	}
+}
+
+// shop is a page of products, as a walker sees it.
+func shop(n int) *Frame {
+	f := frame("d")
+	add := func(e Element) {
+		e.Node, e.InView = int64(len(f.Elements)+1), len(f.Elements) < 60
+		f.Elements = append(f.Elements, e)
+	}
+	f.Title = "Catalogue"
+	f.HiddenChars, f.HiddenBlocks, f.Below = 24630, n, 200_000
+	for i := range 40 {
+		add(Element{Tag: "a", Role: "link", Name: fmt.Sprintf("Aisle %d", i), Href: fmt.Sprintf("https://shop.test/aisle/%d?from=nav", i)})
+	}
+	add(Element{Tag: "input", Type: "search", Role: "searchbox", Name: "Search"})
+	add(Element{Tag: "select", Role: "combobox", Name: "Sort", Value: "by name", Choices: 2, Options: []Option{{Text: "by name"}, {Text: "by price"}}})
+	add(button(0, "Go"))
+	for i := range n {
+		name, made, price := fmt.Sprintf("Product number %d", i), fmt.Sprintf("Made in small batches, number %d of %d in this list.", i+1, n), fmt.Sprintf("$%d.%02d", 3+i%97, i%100)
+		add(Element{Tag: "a", Role: "link", Name: name, Href: fmt.Sprintf("https://shop.test/product/%d?ref=list", i), Row: made + " · " + price})
+		b := button(0, "Add to cart")
+		b.Row = name + " · " + made + " · " + price
+		add(b)
+		f.Lines = append(f.Lines, name, made, price)
+		f.Chars += len(name + made + price)
+	}
+	return f
+}
+
+// TestTokens: a full digest of 1,000 products, and what one click changes.
+func TestTokens(t *testing.T) {
+	enc, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tb Table
+	p := tb.Update(shop(1000))
+	p.URL, p.HTTPStatus = "https://shop.test/list", 200
+	full := p.Render(RenderOptions{Nonce: "8f3ac91d"})
+	if n, _ := enc.Count(full); n > 2250 {
+		t.Errorf("%d tokens, %d bytes:\n%s", n, len(full), full)
+	}
+	if !strings.Contains(full, `button "Add to cart" in row "Product number 7 · $10.07"`) {
+		t.Error(full)
+	}
+	f := shop(1000)
+	f.Elements[44].Name, f.Lines[0] = "In cart", "Product number 0, in your cart"
+	now := tb.Update(f)
+	now.URL, now.HTTPStatus = p.URL, 200
+	if n, _ := enc.Count(now.RenderSince(p, RenderOptions{Nonce: "8f3ac91d"})); n > 300 || n == 0 {
+		t.Errorf("%d tokens of differences", n)
 	}
 }
 

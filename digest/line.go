@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Label is what the line of an element calls it: "input(email)", "select",
@@ -171,7 +172,7 @@ func (e Element) line(o lineOptions) string {
 		b.WriteString(" [" + e.choices() + "]")
 	}
 	if o.row && e.Row != "" {
-		b.WriteString(" in row " + quote(e.Row, MaxName))
+		b.WriteString(" in row " + quote(shortRow(e.Row), MaxName))
 	} else if o.group && e.Group != "" {
 		b.WriteString(" in group " + quote(e.Group, MaxName))
 	}
@@ -182,6 +183,33 @@ func (e Element) line(o lineOptions) string {
 		b.WriteString(" " + string(mark) + " fill-protected")
 	}
 	return b.String()
+}
+
+// rowChars is about how much of a row a line shows: enough to tell rows apart,
+// because a page may have a hundred of them.
+const rowChars = 48
+
+// shortRow leaves the sentences of a row out, as long as there are names,
+// numbers and prices.
+func shortRow(row string) string {
+	parts := strings.Split(row, " · ")
+	if len(parts) == 1 {
+		return row
+	}
+	var kept []string
+	n := 0
+	for _, p := range parts {
+		k := utf8.RuneCountInString(p)
+		if k > rowChars*3/4 || n > 0 && n+k > rowChars {
+			continue
+		}
+		kept = append(kept, p)
+		n += k + 3
+	}
+	if len(kept) == 0 {
+		return parts[0]
+	}
+	return strings.Join(kept, " · ")
 }
 
 // limit is what the least or greatest value of a number, date or time may look like.

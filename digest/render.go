@@ -25,6 +25,10 @@ type RenderOptions struct {
 	NoText bool
 }
 
+// lessText is how many code points of text go with a full list of elements: a
+// whole digest is to take some 2,250 tokens (of o200k) at most.
+const lessText = 800
+
 // minText is how many bytes of a digest are kept for the page's text when
 // there is that much.
 const minText = 1600
@@ -63,7 +67,11 @@ func (p *Page) Render(o RenderOptions) string {
 	b.WriteByte('\n')
 	text := ""
 	if !o.NoText {
-		text = p.textBlock(o, MaxText)
+		limit := MaxText
+		if len(p.Elements)-o.Offset >= MaxElements {
+			limit = lessText
+		}
+		text = p.textBlock(o, limit)
 	}
 	room := o.Bytes - b.Len() - min(len(text), minText)
 	b.WriteString(p.list(o, room))
