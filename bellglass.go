@@ -83,6 +83,8 @@ type Browser struct {
 	cache *cache
 	log   *slog.Logger
 
+	manners manners
+
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
 	calls  sync.WaitGroup

@@ -188,7 +188,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 		e := explain(op, err, run)
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
 		if e.Status == StatusBusy {
-			head.RetryAfter = retryAfter
+			head.RetryAfter = cmp.Or(e.RetryAfter, retryAfter)
 		}
 		if e.Reason == ReasonInternal || StatusOf(e.Reason) == StatusError {
 			b.log.Info("read failed", "op", op, "tenant", r.Principal.Tenant, "run", r.Principal.Run, "reason", e.Reason, "error", e.Err)
@@ -251,14 +251,21 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 // visit reads the page in a leased tab. One that shows nothing is read once
 // more as a browser without scripts shows it: scripts that fail to load, or
 // that dislike where they run, take the text with them, and what the author
-// wrote for that case is in noscript elements. Without a lease, release is nil.
-func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
-	page, release, err = b.attempt(ctx, r, tenant, run)
+// wrote for that case is in noscript elements. Permit is waited for before the
+// site is asked. Without a lease, release is nil.
+func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
+	page, release, err = b.attempt(ctx, r, tenant, run, permit)
 	if err != nil || !page.Blank || page.Hop != nil || b.check(page.URL) != nil {
 		return page, release, err
 	}
 	release()
-	plain, release, err := b.attempt(ctx, tab.Request{URL: page.URL, NoScripts: true}, tenant, run)
+	plain, release, err := b.attempt(ctx, tab.Request{URL: page.URL, NoScripts: true}, tenant, run, func(ctx context.Context) error {
+		u, err := policy.ParseURL(page.URL)
+		if err == nil {
+			err = b.permitted(ctx, u, tenant, run)
+		}
+		return err
+	})
 	if err == nil && plain.Doc != nil && plain.Doc.TextLen > page.Doc.TextLen {
 		return plain, release, nil
 	}
@@ -269,7 +276,7 @@ func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *
 }
 
 // attempt leases a tab and reads in it what r names.
-func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
 	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
 	r.Take, r.Render, r.Intercept = wants, rendered, looksRaw(r.URL)
@@ -279,6 +286,9 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 		slot, release, err = b.lease(ctx, tenant)
 		if err != nil {
 			return nil, nil, err
+		}
+		if err := permit(ctx); err != nil {
+			return nil, release, err
 		}
 		slot.end.Assign(run)
 		asked := run.Requests()

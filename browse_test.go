@@ -88,6 +88,10 @@ func TestOneCallMoreIsBusyAtOnce(t *testing.T) {
 	gate := make(chan struct{})
 	arrived := make(chan struct{}, 2)
 	web.Handle("gate.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" { // asked for once, by the first of the two
+			http.NotFound(w, r)
+			return
+		}
 		arrived <- struct{}{}
 		<-gate
 		html("<p>through the gate").ServeHTTP(w, r)

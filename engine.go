@@ -66,22 +66,57 @@ func (o Options) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// load reads the page with the engine that the options name. Where there was
-// none to read it with, release is nil.
+// load reads the page with the engine that the options name, if the site lets
+// it. Where there was none to read it with, release is nil.
 func (b *Browser) load(ctx context.Context, u *policy.URL, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+	if err := b.manners.pace(tenant, u.Host.String(), b.o.HostRate); err != nil {
+		return nil, nil, err
+	}
+	permit, err := b.permit(ctx, u, tenant, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	page, release, err = b.engage(ctx, u, tenant, run, permit)
+	if page == nil || page.Hop != nil {
+		return page, release, err
+	}
+	if wait := b.manners.note(tenant, page); wait > 0 && errors.Is(err, tab.ErrEmpty) {
+		return page, release, busy(wait)
+	}
+	if final, bad := policy.ParseURL(page.URL); err == nil && bad == nil && page.Header == "" && b.rules.CheckURL(final) == nil {
+		err = b.permitted(ctx, final, tenant, run)
+	}
+	return page, release, err
+}
+
+// engage has the page read. Permit is waited for before the site is asked.
+func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
 	if b.o.Engine == EngineBrowser {
-		return b.visit(ctx, tab.Request{URL: u.String()}, tenant, run)
+		page, release, err = b.visit(ctx, tab.Request{URL: u.String()}, tenant, run, permit)
+		if !unverified(err) || release == nil {
+			return page, release, err
+		}
+		// Chromium may know an authority, or find a certificate in between,
+		// that we do not.
+		release()
+		if release, err = b.robotsByBrowser(ctx, u, tenant, run); err != nil {
+			return nil, release, err
+		}
+		return b.visit(ctx, tab.Request{URL: u.String()}, tenant, run, unasked)
 	}
 	done, err := b.count()
 	if err != nil {
 		return nil, nil, err
 	}
-	resp, page, err := b.fetch(ctx, u, run)
+	if err := permit(ctx); err != nil {
+		return nil, done, err
+	}
+	resp, page, err := b.fetch(ctx, u, tenant, run)
 	if b.o.Engine == EngineHTTP || err != nil || !needsBrowser(resp) {
 		return page, done, err
 	}
 	done()
-	return b.visit(ctx, tab.Request{URL: resp.URL.String(), Given: given(resp)}, tenant, run)
+	return b.visit(ctx, tab.Request{URL: resp.URL.String(), Given: given(resp)}, tenant, run, permit)
 }
 
 // count counts a read in that needs no blank page, and returns what counts it
@@ -150,12 +185,17 @@ func given(resp *plain.Response) *tab.Given {
 }
 
 // fetch reads a page without a browser.
-func (b *Browser) fetch(ctx context.Context, u *policy.URL, run *egress.Run) (*plain.Response, *tab.Page, error) {
+func (b *Browser) fetch(ctx context.Context, u *policy.URL, tenant string, run *egress.Run) (*plain.Response, *tab.Page, error) {
 	client, end := b.client(run)
 	defer end.Close()
 	resp, err := client.Fetch(ctx, plain.Request{
 		URL: u, Timeout: b.o.NavigationTimeout, MaxBytes: b.o.MaxPageBytes, Refresh: true,
-		Check:  func(u *policy.URL) error { return b.checkHop(u) },
+		Check: func(to *policy.URL) error {
+			if err := b.checkHop(to); err != nil {
+				return err
+			}
+			return b.permitted(ctx, to, tenant, run)
+		},
 		Wanted: wanted,
 	})
 	if err != nil {
@@ -203,7 +243,8 @@ func failedPage(err error) *tab.Page {
 func plainPage(resp *plain.Response) (*tab.Page, error) {
 	p := &tab.Page{
 		URL: resp.URL.String(), Status: resp.Status, ContentType: plain.DeclaredType(resp.Header), Scriptless: true,
-		TimedOut: resp.TimedOut, Partial: resp.Partial, Redirects: resp.Redirects,
+		RetryAfter: resp.Header.Get("Retry-After"),
+		TimedOut:   resp.TimedOut, Partial: resp.Partial, Redirects: resp.Redirects,
 	}
 	switch {
 	case resp.Unread:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/egress"
@@ -23,6 +24,8 @@ type Error struct {
 	Reason Reason
 	Hint   string
 	Err    error
+	// RetryAfter is when to try again, if Status is busy and it is known.
+	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string {

@@ -49,11 +49,18 @@ func (s suite) Run() int {
 	for _, host := range []string{"site.test", "other.test", "sub.site.test"} {
 		web.Handle(host, testweb.Site())
 	}
+	// What fetches robots.txt trusts the system's authorities.
+	forget, err := web.SystemRoots()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if bg, err = bellglass.New(options()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := s.m.Run()
+	forget()
 	if err := bg.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "close:", err)
 		code = 1
@@ -70,7 +77,7 @@ func (s suite) Run() int {
 func options() bellglass.Options {
 	o := bellglass.Options{
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")), // to compare the levels
-		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1,
 		CacheTTL:           -1, // these tests look at visits
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}

@@ -25,6 +25,7 @@ const (
 	DefaultMaxPageBytes      = 25 << 20 // bytes, decoded
 	DefaultMaxPages          = 4
 	DefaultCacheTTL          = 5 * time.Minute
+	DefaultHostRate          = 120 // reads of one host a minute
 )
 
 // Options configure a [Browser]. The zero value reads public pages with the
@@ -105,6 +106,14 @@ type Options struct {
 	// at most as many busy browsers.
 	MaxPages int
 
+	// IgnoreRobots reads pages that a site's robots.txt asks programs not to
+	// read. Sessions, in which somebody acts, never ask for that file.
+	IgnoreRobots bool
+	// HostRate is how many reads of one host a tenant has in a minute, a
+	// quarter of them at once; one more is busy. If zero, 120; a negative number
+	// is no limit. A site's own Retry-After is honoured in any case.
+	HostRate int
+
 	// MemoryLimit is the most bytes that a browser with all its processes may
 	// use; one that uses more is ended, and its calls with it. If zero, 1 GiB
 	// and 512 MiB more for each of MaxPages. It holds where the browser is
@@ -154,6 +163,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxPages == 0 {
 		o.MaxPages = DefaultMaxPages
+	}
+	if o.HostRate == 0 {
+		o.HostRate = DefaultHostRate
 	}
 	if o.MemoryLimit == 0 {
 		o.MemoryLimit = 1<<30 + int64(o.MaxPages)*512<<20

@@ -47,11 +47,13 @@ const (
 	ReasonCovered           Reason = "covered"
 	ReasonNotEditable       Reason = "not_editable"
 	ReasonNoOption          Reason = "no_such_option"
+	ReasonRobots            Reason = "robots_disallowed"
 	ReasonDownload          Reason = "download_refused"
 	ReasonUnknownSession    Reason = "unknown_session"
 	ReasonTenantQuota       Reason = "tenant_quota"
 	ReasonActionTimeout     Reason = "action_timeout"
 	ReasonPoolFull          Reason = "pool_full"
+	ReasonRateLimited       Reason = "rate_limited"
 	ReasonNavigationTimeout Reason = "navigation_timeout"
 	ReasonCallDeadline      Reason = "call_deadline"
 	ReasonDNS               Reason = egress.ReasonDNS
@@ -101,8 +103,10 @@ var reasons = map[Reason]struct {
 	ReasonNotEditable:       {StatusRejected, "Nothing was done: this element cannot be filled in this way."},
 	ReasonNoOption:          {StatusRejected, "Nothing was done: there is no such option, or more than one."},
 	ReasonUnknownSession:    {StatusRejected, "There is no such session, or it has ended; browser_navigate opens a new one."},
+	ReasonRobots:            {StatusRejected, "The site's robots.txt asks programs not to read this page; use another source."},
 	ReasonDownload:          {StatusRejected, "The link leads to a file meant to be saved; files are not downloaded."},
 	ReasonPoolFull:          {StatusBusy, "As many pages are open as may be; try again in a few seconds."},
+	ReasonRateLimited:       {StatusBusy, "This site is not to be asked so often; try again later, or use another source."},
 	ReasonTenantQuota:       {StatusBusy, "As many sessions are open as may be; close one, or try again later."},
 	ReasonActionTimeout:     {StatusTimeout, "The action took too long; look at the page before trying again."},
 	ReasonNavigationTimeout: {StatusTimeout, "The page did not load in time; try once more or use another source."},

@@ -115,7 +115,7 @@ func newWeb(b *testing.B) *testweb.Web {
 }
 
 func newBrowser(b *testing.B, web *testweb.Web) *bellglass.Browser {
-	br, err := bellglass.New(bellglass.Options{CacheTTL: -1, Resolve: web.Resolve, UnsafeDial: web.Dial})
+	br, err := bellglass.New(bellglass.Options{CacheTTL: -1, HostRate: -1, Resolve: web.Resolve, UnsafeDial: web.Dial})
 	check(b, err)
 	b.Cleanup(func() { br.Close() })
 	check(b, br.Start(b.Context()))

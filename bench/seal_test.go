@@ -20,7 +20,7 @@ func BenchmarkSeal(b *testing.B) {
 	starts, reads := map[bellglass.SealLevel][]time.Duration{}, map[bellglass.SealLevel][]time.Duration{}
 	pss := map[bellglass.SealLevel][]float64{}
 	round := func(l bellglass.SealLevel) {
-		br, err := bellglass.New(bellglass.Options{CacheTTL: -1, Resolve: web.Resolve, UnsafeDial: web.Dial, Seal: l})
+		br, err := bellglass.New(bellglass.Options{CacheTTL: -1, HostRate: -1, Resolve: web.Resolve, UnsafeDial: web.Dial, Seal: l})
 		check(b, err)
 		defer br.Close()
 		begin := time.Now()

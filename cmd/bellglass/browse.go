@@ -29,6 +29,8 @@ type reach struct {
 	UnsafeAllow      []string      `help:"Exact address:port that is otherwise refused, such as 127.0.0.1:8080. The only way to loopback; for development. Repeatable." placeholder:"ADDR:PORT" env:"BELLGLASS_UNSAFE_ALLOW"`
 	AllowPrivateCIDR []string      `help:"Private range that listed hosts may have, such as 10.1.0.0/16. Repeatable." name:"allow-private-cidr" placeholder:"CIDR" env:"BELLGLASS_ALLOWED_PRIVATE_CIDRS"`
 	Observe          bool          `help:"With --mode allowlist: let pages load from any public host, and say which of them the lists lack." env:"BELLGLASS_OBSERVE"`
+	IgnoreRobots     bool          `help:"Read pages that a site's robots.txt asks programs not to read." env:"BELLGLASS_IGNORE_ROBOTS"`
+	HostRate         int           `help:"Reads of one host in a minute; one more is busy. -1: no limit." default:"120" placeholder:"N" env:"BELLGLASS_HOST_RATE"`
 	CAFile           string        `help:"File of authorities in PEM, such as a company's, that the browser trusts beside its own." name:"ca-file" placeholder:"FILE" env:"BELLGLASS_CA_FILE"`
 	Cache            time.Duration `help:"How long a page that was read is kept for who read it, so that going on costs no visit. 0s keeps nothing." default:"5m" env:"BELLGLASS_CACHE"`
 	Timeout          time.Duration `help:"Longest time for one read." default:"25s" env:"BELLGLASS_TIMEOUT"`
@@ -65,7 +67,7 @@ func (r reach) options(e *env) bellglass.Options {
 		r.Cache = -1
 	}
 	return bellglass.Options{
-		Engine: bellglass.Engine(r.Engine),
+		Engine: bellglass.Engine(r.Engine), IgnoreRobots: r.IgnoreRobots, HostRate: r.HostRate,
 		Mode:   policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),

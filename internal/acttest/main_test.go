@@ -72,7 +72,7 @@ func (s suite) Run() int {
 func options() bellglass.Options {
 	o := bellglass.Options{
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
-		Resolve: web.Resolve, UnsafeDial: web.Dial, MaxPages: 12,
+		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1, MaxPages: 12,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {

@@ -38,8 +38,14 @@ func (s suite) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	forget, err := web.SystemRoots()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	web.Handle("site.test", testweb.Site())
 	code := s.m.Run()
+	forget()
 	web.Close()
 	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "left behind:", left)
@@ -53,8 +59,8 @@ func (s suite) Run() int {
 func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
 	o := bellglass.Options{
-		CacheTTL: -1,
-		Resolve:  web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
+		CacheTTL: -1, HostRate: -1,
+		Resolve: web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {

@@ -21,6 +21,14 @@ func newAuto(t testing.TB) *bellglass.Browser {
 	})
 }
 
+// newChromium makes one that renders everything.
+func newChromium(t testing.TB) *bellglass.Browser {
+	t.Helper()
+	return newBrowser(t, func(o *bellglass.Options) {
+		o.Engine, o.BrowserBin, o.Getenv, o.CAFile = bellglass.EngineBrowser, "", os.Getenv, ""
+	})
+}
+
 // TestAutoAsksChromiumOnlyWhereItMust reads pages of both kinds, and counts
 // what the site was asked for: the document once, whoever read it.
 func TestAutoAsksChromiumOnlyWhereItMust(t *testing.T) {
@@ -68,7 +76,7 @@ func TestAutoAsksChromiumOnlyWhereItMust(t *testing.T) {
 		var got []string
 		for _, h := range web.Hits("auto.test")[before:] {
 			switch h.Path {
-			case "/favicon.ico":
+			case "/favicon.ico", "/robots.txt":
 			case "/data":
 				if h.Query != "seen=1" { // a cookie that came with the document
 					t.Errorf("%s: cookie %q", k.path, h.Query)

@@ -122,7 +122,7 @@ func (c *Client) hop(ctx context.Context, t *http.Transport, r Request, at *poli
 		out.Unread = true
 		return out, "", nil
 	}
-	if err := out.read(ctx, cancel, resp, r.MaxBytes); err != nil {
+	if err := out.read(ctx, cancel, resp, r); err != nil {
 		return out, "", err
 	}
 	if r.Refresh {
@@ -184,17 +184,20 @@ func follow(at *policy.URL, to string) (*policy.URL, error) {
 }
 
 // read reads the body and undoes its codings.
-func (out *Response) read(ctx context.Context, cancel context.CancelCauseFunc, resp *http.Response, limit int64) error {
+func (out *Response) read(ctx context.Context, cancel context.CancelCauseFunc, resp *http.Response, r Request) error {
 	src := &watched{r: resp.Body, timer: time.AfterFunc(time.Hour, func() { cancel(errStalled) })}
 	defer src.timer.Stop()
 	body, err := decode(src, resp.Header.Values("Content-Encoding"))
 	if err == nil {
-		out.Body, err = io.ReadAll(io.LimitReader(body, limit+1))
+		out.Body, err = io.ReadAll(io.LimitReader(body, r.MaxBytes+1))
 		body.Close()
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case int64(len(out.Body)) > limit:
+	case int64(len(out.Body)) > r.MaxBytes && r.Head:
+		out.Body = out.Body[:r.MaxBytes]
+		return nil
+	case int64(len(out.Body)) > r.MaxBytes:
 		out.Body = nil
 		return ErrTooLarge
 	case errors.Is(err, ErrCoding):

@@ -58,7 +58,7 @@ func TestEveryConnectionPassesTheProxy(t *testing.T) {
 			"decision test GET site.test:80 ", "close test GET site.test:80 "}},
 	} {
 		var seen events
-		b := newBrowser(t, func(o *bellglass.Options) { o.OnConnection = seen.add })
+		b := newBrowser(t, func(o *bellglass.Options) { o.OnConnection, o.IgnoreRobots = seen.add, true })
 		res := browse(t, b, k.url)
 		if res.Reason != k.reason || res.Reason != "" && (res.Text != "" || res.Hint == "") {
 			t.Errorf("%s: %s %s %v", k.url, res.Status, res.Reason, res.Err)
@@ -115,8 +115,8 @@ func TestRequestIsHonest(t *testing.T) {
 		}
 	}
 	hits := web.Hits("honest.test")
-	if len(hits) != 4 {
-		t.Fatalf("%d requests", len(hits))
+	if len(hits) != 6 { // robots.txt and the two hops, over http and https
+		t.Fatalf("%d requests: %v", len(hits), hits)
 	}
 	for _, h := range hits {
 		if ua := h.Header.Get("User-Agent"); !strings.Contains(ua, "bellglass/") || h.Header.Get("Cookie") != "" {
@@ -204,7 +204,9 @@ func TestServersThatDoNotFinish(t *testing.T) {
 	raw("cutatonce.test", html, nil)
 	raw("hugehead.test", "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 300<<10)+"\r\n\r\n", nil)
 	raw("endlesshints.test", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), wait)
-	b := newBrowser(t, func(o *bellglass.Options) { o.CallTimeout, o.NavigationTimeout = 20*time.Second, 5*time.Second })
+	b := newBrowser(t, func(o *bellglass.Options) {
+		o.CallTimeout, o.NavigationTimeout, o.IgnoreRobots = 20*time.Second, 5*time.Second, true
+	})
 	var wg sync.WaitGroup
 	for _, k := range []struct {
 		url       string

@@ -45,8 +45,10 @@ type Request struct {
 	// Timeout bounds the time until the whole document is there; what came
 	// until then is returned. Required.
 	Timeout time.Duration
-	// MaxBytes is the most bytes of the body, decoded. Required.
+	// MaxBytes is the most bytes of the body, decoded. Required. A longer one
+	// is an error, or with Head its beginning is returned.
 	MaxBytes int64
+	Head     bool
 	// Check judges the target of every redirect before anything is sent there.
 	// Its error ends the fetch. If nil, all may.
 	Check func(*policy.URL) error

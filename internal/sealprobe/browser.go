@@ -118,6 +118,7 @@ func (r *run) sealedPages(ctx context.Context) error {
 		BrowserBin: r.o.Binary.Path, Seal: bellglass.SealLevel(r.o.Seal),
 		Mode: policy.ModeAllowlist, Allow: r.site.allow(), MaxPages: 2 + urlsAtOnce,
 		CallTimeout: 2 * controlTimeout, NavigationTimeout: controlTimeout, // for a machine under load
+		HostRate: -1, IgnoreRobots: true, // all of its internet is the probes'
 		OnConnection: r.event, UnsafeBrowserFlags: r.flags(),
 	})
 	if err != nil {

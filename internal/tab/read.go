@@ -66,6 +66,7 @@ type Page struct {
 	Status      int    // of the HTTP response
 	ContentType string // without parameters
 	Header      string // the value of the header that Request names
+	RetryAfter  string // the header of that name
 	// Doc is the rendered document; nil when Raw or Body hold the content.
 	Doc *extract.Doc
 	// Raw is the body, as text, of a response that is text but not HTML; Body
@@ -230,7 +231,7 @@ func (t *Tab) outcome(ctx context.Context) (*Page, error) {
 func (t *Tab) page(v *visit) *Page {
 	n := v.main()
 	p := &Page{
-		URL: v.doc.url, Status: n.status, ContentType: cmp.Or(v.given, n.declared, n.mime), Header: n.header,
+		URL: v.doc.url, Status: n.status, ContentType: cmp.Or(v.given, n.declared, n.mime), Header: n.header, RetryAfter: n.retryAfter,
 		TimedOut:  v.doc.dcl.IsZero() && v.committed > 0,
 		Redirects: v.redirects, Popups: v.popups, Dialogs: v.dialogs, Dropped: v.dropped,
 		Downloads: v.downloads, Hop: v.hop, Scriptless: v.req.NoScripts,

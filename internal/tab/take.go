@@ -40,6 +40,7 @@ type taken struct {
 	url, mime, charset string
 	status             int
 	header             string // the one asked for
+	retryAfter         string
 	body               []byte
 	size               int64 // as declared; zero if not, or of the compressed body
 	done               bool
@@ -96,6 +97,8 @@ func (v *visit) take(ev *fetch.EventRequestPaused) *taken {
 			coded = true
 		case v.req.Header != "" && strings.EqualFold(h.Name, v.req.Header):
 			n.header = h.Value
+		case strings.EqualFold(h.Name, "retry-after"):
+			n.retryAfter = h.Value
 		}
 	}
 	if n.mime == "" || !v.req.Take(n.mime) {
@@ -192,7 +195,7 @@ func (t *Tab) fromBody(n *taken, v *visit) (*Page, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &Page{
-		URL: n.url, Status: n.status, ContentType: n.mime, Header: n.header, Redirects: v.redirects,
+		URL: n.url, Status: n.status, ContentType: n.mime, Header: n.header, RetryAfter: n.retryAfter, Redirects: v.redirects,
 		Body: &Body{Bytes: n.body, Charset: n.charset}, IsRaw: true,
 		TimedOut: n.late, Partial: n.broken || n.late || n.size > int64(len(n.body)),
 	}

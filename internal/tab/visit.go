@@ -106,6 +106,7 @@ type navigation struct {
 	disposition string // Content-Disposition
 	size        int64  // Content-Length, or 0
 	header      string // the one asked for
+	retryAfter  string // Retry-After
 	failed      string
 }
 
@@ -214,7 +215,7 @@ func (v *visit) requestStarts(ev *willBeSent, mainFrame bool, now time.Time) {
 func (v *visit) responded(ev *responseReceived, now time.Time) {
 	if n := v.navs[ev.RequestID]; n != nil {
 		n.url, n.status, n.mime = ev.Response.URL, int(ev.Response.Status), ev.Response.MimeType
-		n.header, n.attachment, n.declared = "", false, ""
+		n.header, n.attachment, n.declared, n.retryAfter = "", false, "", ""
 		n.disposition, n.size = "", 0
 		v.pace = now.Sub(n.asked)
 		for name, val := range ev.Response.Headers {
@@ -228,6 +229,8 @@ func (v *visit) responded(ev *responseReceived, now time.Time) {
 				n.size = size(s)
 			case v.req.Header != "" && strings.EqualFold(name, v.req.Header):
 				n.header = s
+			case strings.EqualFold(name, "retry-after"):
+				n.retryAfter = s
 			}
 		}
 		answer := n.status < 300 || n.status >= 400

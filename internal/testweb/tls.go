@@ -10,10 +10,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -179,4 +182,21 @@ func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.root.cert)
 	return pool
+}
+
+// SystemRoots makes the throwaway authority the only one that this process takes
+// for the system's, on Linux, if nothing has been verified with those before.
+// The function it returns removes what that took.
+func (w *Web) SystemRoots() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "testweb-roots-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	name := filepath.Join(dir, "authorities.pem")
+	if err := errors.Join(os.WriteFile(name, w.CAPEM(), 0o600), os.Setenv("SSL_CERT_FILE", name), os.Setenv("SSL_CERT_DIR", dir)); err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, nil
 }

@@ -40,7 +40,11 @@ func (s suite) Run() int {
 	defer os.RemoveAll(tmp)
 	os.Chmod(tmp, 0o711)
 	os.Setenv("TMPDIR", tmp)
+	forget := func() {}
 	if web, err = testweb.Start(testweb.Options{}); err == nil {
+		forget, err = web.SystemRoots()
+	}
+	if err == nil {
 		bg, err = bellglass.New(options())
 	}
 	if err != nil {
@@ -48,6 +52,7 @@ func (s suite) Run() int {
 		return 1
 	}
 	code := s.m.Run()
+	forget()
 	if err := bg.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "close:", err)
 		code = 1
@@ -63,7 +68,7 @@ func (s suite) Run() int {
 func options() bellglass.Options {
 	o := bellglass.Options{
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
-		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {
