@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 // newBrowser makes one of the plain engine on the small internet.
 func newBrowser(t testing.TB, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
-	o := bellglass.Options{Engine: bellglass.EngineHTTP, Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1, CAFile: caPE, MaxPages: 16,
+	o := bellglass.Options{Engine: bellglass.EngineHTTP, Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1, CacheTTL: -1, CAFile: caPE, MaxPages: 16,
 		Getenv: func(string) string { return "" }, BrowserBin: "/nonexistent/chromium"}
 	if change != nil {
 		change(&o)
