@@ -357,11 +357,11 @@ func (s *Session) named(ctx context.Context, r Ref, selector string) (digest.Ele
 	}
 	n, err := s.live.Select(ctx, selector)
 	if err != nil {
-		return digest.Element{}, err
+		return digest.Element{}, selectorError("act", err)
 	}
 	e, err := s.live.Describe(ctx, n)
 	if err != nil {
-		return digest.Element{}, err
+		return digest.Element{}, selectorError("act", err)
 	}
 	if err := s.guardElement(e); err != nil {
 		return digest.Element{}, err

@@ -105,3 +105,36 @@ func ExampleBrowser_Browse_refused() {
 	// rejected address_not_public
 	// rejected scheme_not_allowed
 }
+
+func ExampleBrowser_With() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>Ropes</title><label>Metres <input></label> <button onclick="document.title = 'Order of ' + document.querySelector('input').value + ' m'">Order</button>`)
+	}))
+	defer site.Close()
+	b, err := bellglass.New(bellglass.Options{
+		UnsafeAllow: []string{strings.TrimPrefix(site.URL, "http://")},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	ctx, who := context.Background(), bellglass.Principal{Tenant: "acme", Run: "task-42"}
+	err = b.With(ctx, who, bellglass.SessionOptions{}, func(s *bellglass.Session) error {
+		v := s.Navigate(ctx, bellglass.NavigateRequest{URL: site.URL})
+		field, button := v.Page.Elements[0], v.Page.Elements[1]
+		v = s.Fill(ctx, bellglass.FillRequest{Ref: bellglass.Ref{Index: field.Index, Generation: v.Page.Generation}, Text: "12"})
+		v = s.Click(ctx, bellglass.ClickRequest{Ref: bellglass.Ref{Index: button.Index, Generation: v.Page.Generation}})
+		fmt.Println(v.Status, v.Effect)
+		fmt.Println(v.Title)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// ok clicked button "Order": title changed
+	// Order of 12 m
+}

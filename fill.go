@@ -61,10 +61,26 @@ func (s *Session) Fill(ctx context.Context, r FillRequest) View {
 	if err == nil {
 		err = s.finish(act, e, r.Submit, key)
 	}
+	if err == nil && r.Submit {
+		note += s.notSent(act, e)
+	}
 	if err != nil {
 		return s.acted(ctx, act, op, err)
 	}
 	return s.done(ctx, act, op, "filled "+e.String()+note, r.Generation)
+}
+
+// notSent tells why the browser did not send a form: what it holds against the
+// field, in words that may be the page's.
+func (s *Session) notSent(ctx context.Context, e digest.Element) string {
+	why, err := s.live.Invalid(ctx, node(e))
+	if err != nil || why == "" {
+		return ""
+	}
+	if why, err = s.rules.guard.Output(why); err != nil {
+		return ""
+	}
+	return ", not sent: the browser says " + quoted(why)
 }
 
 // maxTyped bounds what one call types, in bytes.

@@ -80,16 +80,10 @@ func (s *Session) event(e tab.Event) string {
 	case tab.EventPageClosed:
 		return fmt.Sprintf("page %d was closed", e.Page)
 	case tab.EventRefused:
-		r, about := reasonOf(e.Err, nil)
-		t := "not opened: " + s.shown(e.URL) + " (" + string(r) + ")"
-		_ = about
-		return t
+		r, _ := reasonOf(e.Err, nil)
+		return "not opened: " + s.shown(e.URL) + " (" + string(r) + ")"
 	case tab.EventFileChooser:
 		return "file chooser cancelled"
-	case tab.EventPrint:
-		return "print refused"
-	case tab.EventAuth:
-		return "login prompt cancelled"
 	}
 	return ""
 }

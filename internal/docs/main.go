@@ -61,11 +61,12 @@ func page() string {
 		b.WriteByte('\n')
 	}
 	b.WriteString(form)
+	b.WriteString(digestForm)
 	b.WriteString("## Reasons\n\nThe same word stands in results, logs and metrics.\n\n| status | reason | hint |\n|---|---|---|\n")
 	for _, r := range bellglass.Reasons() {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.Status, r.Reason, r.Hint)
 	}
-	b.WriteString("\n## Instruction\n\nSent to the model by the MCP server, with the seal level; exported as `bellglass.Instruction`:\n\n> " + bellglass.Instruction + "\n")
+	b.WriteString("\n## Instruction\n\nSent to the model by the MCP server, with the seal level; exported as `bellglass.Instruction`:\n\n> " + bellglass.Instruction + "\n\nWith the act profile, `bellglass.ActInstruction`:\n\n> " + bellglass.ActInstruction + "\n")
 	return b.String()
 }
 
@@ -109,5 +110,36 @@ A key whose value says nothing (zero, empty, false) is left out. The structured 
 - content_type: in quotes if it is none of the usual ones; it is the site's word
 - retry_after_ms: when to try again, if status is busy
 - links stand one a line, ` + "`- \"text\" -> URL`" + `, and at most 12,000 characters of them a call
+
+`
+
+const digestForm = `## The form of a digest
+
+What the tools of a session answer: "key: value" lines, then the page as it is now. Each string of the page is one line, in quotes or escaped, and capped; the whole has at most 7,500 bytes.
+
+    status: ok
+    effect: clicked button "Add to cart": 1 element added; text changed
+    Page: Lamp — Shop
+    URL: https://shop.example/lamp   HTTP 200
+    Generation: 7 (pass as "generation" to browser_click/browser_fill)
+    Events: dialog dismissed: confirm "Leave?"; download refused: "prices.pdf"; 3 requests blocked (ads.example)
+    shown: page 2; also open: page 1 https://shop.example/
+
+    Interactive elements:
+    [0] link "Products" -> /products
+    [2] input(email) "Work email"
+    [3] input(password) "Password" ⚠ fill-protected
+    [5] select "Plan" = "Starter" [Starter, Pro, Enterprise]
+    [7] button "Delete" in row "Invoice 3 · $40"
+    (elements 0-99 of 143; browser_state offset=100 for the rest)
+
+    untrusted_page_text 8f3a91c2 (first 1200 of 9400 chars; browser_extract for more):
+    …
+    end 8f3a91c2
+
+- effect: what an act has changed, or ` + "`no visible change`" + `
+- after an act, what has changed since the digest before stands instead of the whole, if that takes less than half: "Changes since generation 6", with new, changed and gone elements and changed lines; browser_state always answers in full
+- detail: what stood in the way: what an element was and what it is now, what covers it, which options there are
+- old: the page does not respond any more; this is what was seen last
 
 `

@@ -23,8 +23,6 @@ const (
 	EventPageClosed  EventKind = "page_closed"  // Page is its number
 	EventRefused     EventKind = "refused"      // a navigation to URL was refused with Err
 	EventFileChooser EventKind = "file_chooser" // cancelled
-	EventPrint       EventKind = "print"        // nothing was printed
-	EventAuth        EventKind = "auth"         // a login prompt of the browser's, cancelled
 )
 
 // Event is something that happened to a session's pages. Texts and URLs are

@@ -53,12 +53,11 @@ func (l *Live) ScrollTo(ctx context.Context, n Node) error {
 	}
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
-	p, err := t.aim(ctx, n, look.PointScript(n.Node))
+	_, err = t.aim(ctx, n, look.PointScript(n.Node))
 	var covered *CoveredError
 	if err != nil && !errors.As(err, &covered) {
 		return err
 	}
-	_ = p
 	t.drawFrames(ctx, fewFrames)
 	return nil
 }
