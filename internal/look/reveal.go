@@ -248,7 +248,7 @@ func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nod
 		return 0, err
 	}
 	if v.ExceptionDetails != nil || v.Result == nil {
-		return 0, errors.New("look: reveal: " + v.ExceptionDetails.Text)
+		return 0, errors.New("look: reveal: the world did not take what was found")
 	}
 	n, err := strconv.Atoi(string(v.Result.Value))
 	return n, err

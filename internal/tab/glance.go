@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"github.com/bellglass/bellglass/digest"
+	"github.com/bellglass/bellglass/internal/cdp"
 	"github.com/bellglass/bellglass/internal/look"
 )
 
@@ -74,12 +75,42 @@ func (t *Tab) glance(ctx context.Context, id cdpt.FrameID, script string, depth 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	t.graftAll(ctx, id, f, kids, seen)
+	return f, nil
+}
+
+// graftAll puts what was seen of child frames into their places, by the
+// elements that hold them: window[i] leaves out those in shadow trees.
+func (t *Tab) graftAll(ctx context.Context, id cdpt.FrameID, f *digest.Frame, kids []frame, seen []*digest.Frame) {
+	if len(kids) == 0 {
+		return
+	}
+	t.mu.Lock()
+	var s *cdp.Session
+	if parent := t.frames[id]; parent != nil {
+		s = parent.session
+	}
+	t.mu.Unlock()
+	if s == nil {
+		return
+	}
+	w, err := cdpt.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: id, WorldName: world})
+	if err != nil {
+		return
+	}
+	nodes := make([]int64, len(kids))
+	var wg sync.WaitGroup
 	for i, k := range seen {
 		if k != nil {
-			f.Graft(i, 0, k)
+			wg.Go(func() { nodes[i], _ = look.FrameNode(ctx, s, w.ExecutionContextID, kids[i].id) })
 		}
 	}
-	return f, nil
+	wg.Wait()
+	for i, k := range seen {
+		if k != nil && nodes[i] != 0 {
+			f.Graft(-1, nodes[i], k)
+		}
+	}
 }
 
 // lookAt looks at one frame.
