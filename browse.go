@@ -56,6 +56,9 @@ type Head struct {
 	// text was recognised only in part, and is not counted.
 	HiddenChars, HiddenBlocks int
 	HiddenUnknown             bool
+	// Signals are guesses at what kind of answer the page is: soft_404,
+	// login_wall, captcha, consent_wall, low_content, hidden_text.
+	Signals []string
 	// Rendered is true if a browser ran the page's scripts, and the text is
 	// what the page shows with them.
 	Rendered bool
@@ -237,6 +240,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 	}
 	head.Title = cmp.Or(head.Title, got.head.Title)
 	head.HiddenChars += got.head.HiddenChars
+	head.Signals = got.signals(page.Status)
 	if page.TimedOut {
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."

@@ -73,6 +73,18 @@ func (r *reading) text(o extract.TextOptions) string {
 	return s
 }
 
+// signals are guesses at what kind of answer the page is.
+func (r *reading) signals(status int) []string {
+	if r.doc == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range r.doc.Signals(status, func() string { return r.text(extract.TextOptions{}) }) {
+		out = append(out, string(s))
+	}
+	return out
+}
+
 // links are the page's links that hold query in their text or address.
 func (r *reading) links(query string) []extract.Link {
 	r.mu.Lock()

@@ -51,6 +51,9 @@ func (w *writer) head(h bellglass.Head) {
 	}
 	w.add("hidden_chars", h.HiddenChars)
 	w.add("hidden_blocks", h.HiddenBlocks)
+	if len(h.Signals) > 0 {
+		w.always("signals", h.Signals, strings.Join(h.Signals, " "))
+	}
 	if h.Status == bellglass.StatusOK {
 		w.always("rendered", h.Rendered, strconv.FormatBool(h.Rendered))
 	}

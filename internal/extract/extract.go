@@ -78,6 +78,10 @@ type Doc struct {
 	Busy            bool
 	Cut             bool // the document was too large to walk whole
 
+	asked         bool            // whether asks is known
+	asks          *node           // the banner that asks for consent, or nil
+	passwords     int             // fields for one
+	captcha       bool            // it holds what asks for proof of being a person
 	width, height int             // of the viewport
 	about         []float32       // what kind of page it says it is, one for each of kinds
 	description   map[string]bool // words of what it says of itself

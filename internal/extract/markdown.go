@@ -10,15 +10,22 @@ type TextOptions struct {
 // Text renders the page as Markdown: its main part, or the whole body. The
 // main part is the main or article element when that holds most of the text,
 // else the body; of a longer page, what helps to get about the site and what
-// trails behind an article is left out.
+// trails behind an article is left out. A banner that asks for consent comes
+// after all else.
 func (d *Doc) Text(o TextOptions) string {
 	s := selection{top: d.root}
 	if !o.Whole {
 		s = d.focus()
 	}
-	f := flow{skip: s.skip}
+	f := flow{skip: s.skip, last: d.banner()}
 	f.children(s.top)
-	return f.String()
+	text := f.String()
+	if b := f.last; b != nil && b != s.top && s.within(b) {
+		last := flow{skip: s.skip}
+		last.node(b)
+		text = strings.TrimLeft(text+"\n\n"+last.String(), "\n")
+	}
+	return text
 }
 
 // maxNest is how deep lists and quotes are indented; deeper ones keep that
@@ -31,6 +38,7 @@ type flow struct {
 	line  line
 	nest  int
 	skip  marks // what is left out
+	last  *node // what is left for the end
 }
 
 // part is one finished block. An apart one has empty lines around it.
@@ -70,7 +78,7 @@ func (f *flow) children(n *node) {
 }
 
 func (f *flow) node(n *node) {
-	if f.skip.has(n) {
+	if f.skip.has(n) || n == f.last {
 		return
 	}
 	switch n.kind {
@@ -154,7 +162,7 @@ var paragraphs = map[string]bool{"p": true, "figcaption": true, "caption": true,
 
 // sub renders n's children as a flow of their own.
 func (f *flow) sub(n *node) string {
-	g := flow{nest: f.nest + 1, skip: f.skip}
+	g := flow{nest: f.nest + 1, skip: f.skip, last: f.last}
 	g.children(n)
 	return g.String()
 }
@@ -185,7 +193,7 @@ func (f *flow) frame(n *node) {
 	if len(n.kids) == 0 {
 		return
 	}
-	g := flow{nest: f.nest, skip: f.skip}
+	g := flow{nest: f.nest, skip: f.skip, last: f.last}
 	g.children(n.kids[0])
 	if s := g.String(); s != "" {
 		f.add(markFrame(n.attr("origin"))+"\n"+s+"\n"+markFrameEnd, true)

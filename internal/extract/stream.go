@@ -13,7 +13,7 @@ import (
 //	bellglass-page 1 TAB key=value TAB key=value …
 //
 // with the integers hidden, unrendered, blocks, finished, nodes, frames, busy,
-// cut, noscript, width and height. Then:
+// cut, noscript, width, height, passwords and captcha. Then:
 //
 //	=title …  =url …  =base …  =lang …   about the document
 //	=about …  =description …             what it says of itself: words of
@@ -82,7 +82,7 @@ func (p *parser) head(line string) {
 	d := p.doc
 	numbers := map[string]*int{
 		"hidden": &d.HiddenChars, "unrendered": &d.UnrenderedChars, "blocks": &d.HiddenBlocks, "finished": &d.Finished,
-		"nodes": &d.Nodes, "frames": &d.Frames,
+		"nodes": &d.Nodes, "frames": &d.Frames, "passwords": &d.passwords,
 		"noscript": &d.NoScript, "width": &d.width, "height": &d.height,
 	}
 	for _, f := range strings.Split(line, "\t")[1:] {
@@ -95,6 +95,8 @@ func (p *parser) head(line string) {
 		switch key {
 		case "busy":
 			d.Busy = n != 0
+		case "captcha":
+			d.captcha = n != 0
 		case "cut":
 			d.Cut = n != 0
 		default:

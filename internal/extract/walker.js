@@ -377,13 +377,19 @@ const meta = selector => {
   return e ? attr(e, 'content').slice(0, 500) : '';
 };
 
+// CAPTCHA matches the widgets of those who sell them. They say nothing alone:
+// many are on every page of a site, out of sight.
+const CAPTCHA = ['recaptcha', 'hcaptcha.com', 'challenges.cloudflare.com', 'captcha-delivery', 'arkoselabs', 'geetest'].map(s => `iframe[src*="${s}"]`).join(',') +
+  ',.g-recaptcha,.h-captcha,.cf-turnstile,#px-captcha,#challenge-form,#captcha-form,form[action*=captcha],img[src*=captcha]';
+
 const finished = options.finishAnimations ? finishAnimations() : 0;
 visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
 uncover();
 const noscript = chars < 2000 ? fallback() : 0; // asked for only when there is hardly anything else
 const busy = querySelector.call(document, 'body[aria-busy=true],main[aria-busy=true],[role=main][aria-busy=true]') !== null;
 const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}\tblocks=${stretches}\tfinished=${finished}\tnodes=${nodes}` +
-  `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\tnoscript=${noscript}\twidth=${viewWidth}\theight=${viewHeight}`,
+  `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\tnoscript=${noscript}\twidth=${viewWidth}\theight=${viewHeight}` +
+  `\tpasswords=${querySelectorAll.call(document, 'input[type=password]').length}\tcaptcha=${+(querySelector.call(document, CAPTCHA) !== null)}`,
   '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang')),
   '=about ' + about(), '=description ' + escape(meta('meta[name=description]') + ' ' + meta('meta[property="og:description"]'))];
 return head.concat(out).join('\n');
