@@ -138,7 +138,7 @@ func rendered(mediaType, charset string, body []byte) string {
 func unpack(p *tab.Page) (content.Doc, error) {
 	kind := content.KindOf(p.ContentType)
 	if p.Body == nil {
-		return content.Format(kind, p.Raw), nil
+		return content.Format(kind, p.Raw, extract.Escape), nil
 	}
 	switch kind {
 	case content.Text, content.JSON, content.XML:
@@ -146,7 +146,7 @@ func unpack(p *tab.Page) (content.Doc, error) {
 			return content.Doc{}, fmt.Errorf("%w: it is no text", noText(p))
 		}
 		text, _ := content.Decode(p.Body.Bytes, p.Body.Charset)
-		return content.Format(kind, text), nil
+		return content.Format(kind, text, extract.Escape), nil
 	}
 	return content.Doc{}, noText(p)
 }

@@ -86,15 +86,16 @@ type Doc struct {
 type Link struct{ Text, URL string }
 
 // Format makes text readable, according to its kind. What does not hold to its
-// own form is returned as it is.
-func Format(k Kind, text string) Doc {
+// own form is returned as it is. Feeds become Markdown, in which escape makes
+// what they say stand for itself.
+func Format(k Kind, text string, escape func(string) string) Doc {
 	switch k {
 	case JSON:
 		if s, ok := formatJSON(text); ok {
 			return Doc{Text: s}
 		}
 	case XML:
-		if d, ok := formatXML(text); ok {
+		if d, ok := formatXML(text, escape); ok {
 			return d
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func same(s string) string { return s }
+
 func TestJSON(t *testing.T) {
 	long := strings.Repeat("x", 110)
 	for name, k := range map[string]struct{ in, want string }{
@@ -25,7 +27,7 @@ func TestJSON(t *testing.T) {
 		"not JSON":   {`{"a":1,}`, `{"a":1,}`},
 		"many lines": {"{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}\n{\"a\":2}\n"},
 	} {
-		if diff := cmp.Diff(k.want, Format(JSON, k.in).Text); diff != "" {
+		if diff := cmp.Diff(k.want, Format(JSON, k.in, same).Text); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -65,7 +67,7 @@ func TestXML(t *testing.T) {
 		"entities": {`<a>1 &lt; 2 &amp; <![CDATA[<x>]]></a>`, `<a>1 < 2 & <x></a>`},
 		"broken":   {`<a><b>`, `<a><b>`},
 	} {
-		if diff := cmp.Diff(k.want, Format(XML, k.in).Text); diff != "" {
+		if diff := cmp.Diff(k.want, Format(XML, k.in, same).Text); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -87,7 +89,7 @@ const atomFeed = `<feed xmlns="http://www.w3.org/2005/Atom"><title type="text">L
 <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Para <em>one</em></p><p hidden="hidden">no</p></div></content></entry></feed>`
 
 func TestFeeds(t *testing.T) {
-	got := Format(XML, rss)
+	got := Format(XML, rss, same)
 	want := Doc{
 		Title: "News & more",
 		Text: "# News & more\nhttps://a.example/\n\nWhat is new\n\n" +
@@ -98,7 +100,7 @@ func TestFeeds(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("RSS (-want +got):\n%s", diff)
 	}
-	got = Format(XML, atomFeed)
+	got = Format(XML, atomFeed, same)
 	want = Doc{
 		Title: "Log",
 		Text:  "# Log\nBo · https://b.example/\n\n## A <b>\n2026-01-02 · https://b.example/a\n\nPara one",
@@ -198,7 +200,7 @@ func FuzzFormat(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, k := range []Kind{Text, JSON, XML} {
-			if d := Format(k, s); len(d.Text) > 3*maxXMLDepth*len(s)+1000 {
+			if d := Format(k, s, same); len(d.Text) > 3*maxXMLDepth*len(s)+1000 {
 				t.Errorf("%d bytes became %d", len(s), len(d.Text))
 			}
 			Rendered(k, "", []byte(s))

@@ -32,8 +32,8 @@ const maxItems = 10_000
 
 // formatFeed writes a feed (RSS 0.9 to 2.0, RFC 4287) as a heading and its
 // items, each with date, author, address and summary. ok is false for what is
-// not well-formed, or has neither title nor items.
-func formatFeed(s string) (d Doc, ok bool) {
+// not well-formed, or has neither title nor items. What it says is escaped.
+func formatFeed(s string, escape func(string) string) (d Doc, ok bool) {
 	f, items, err := readFeed(s)
 	if err != nil || f.title == "" && len(items) == 0 {
 		return Doc{}, false
@@ -48,12 +48,12 @@ func formatFeed(s string) (d Doc, ok bool) {
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
 		}
-		b.WriteString(level + oneLine(title))
+		b.WriteString(level + escape(oneLine(title)))
 		if line := join(" · ", e.date, e.author, e.link); line != "" {
-			b.WriteString("\n" + line)
+			b.WriteString("\n" + escape(line))
 		}
 		if body := e.body(); body != "" && body != title {
-			b.WriteString("\n\n" + body)
+			b.WriteString("\n\n" + escape(body))
 		}
 		if isWebURL(e.link) {
 			d.Links = append(d.Links, Link{Text: oneLine(title), URL: e.link})

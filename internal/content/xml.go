@@ -60,9 +60,9 @@ func decoder(s string) *xml.Decoder {
 
 // formatXML makes a list of a feed, and sets any other document in lines.
 // Comments are left out. ok is false for what is not well-formed.
-func formatXML(s string) (d Doc, ok bool) {
+func formatXML(s string, escape func(string) string) (d Doc, ok bool) {
 	if root := rootOf(clip(s, prologue)); isFeed(root) {
-		if d, ok := formatFeed(s); ok {
+		if d, ok := formatFeed(s, escape); ok {
 			return d, true
 		}
 	}

@@ -30,7 +30,7 @@ type line struct {
 
 // text adds page text. With keep, line feeds and white space stay.
 func (l *line) text(s string, keep bool) {
-	s = l.c.clean(s)
+	s = escapeInline(l.c.clean(s), l.last)
 	for s != "" {
 		i := strings.IndexAny(s, " \t\n\u00a0")
 		if i < 0 {
@@ -84,9 +84,9 @@ func (l *line) take() string {
 }
 
 // tidy trims the ends of every line, leaves at most one empty line in a row,
-// and keeps page text from opening a code fence.
+// and keeps page text from passing for a heading, a list or a code fence.
 func tidy(s string) string {
-	if !strings.ContainsAny(s, "\n`~") && !strings.HasSuffix(s, " ") && !strings.HasPrefix(s, " ") {
+	if !strings.ContainsAny(s, "\n") && !strings.HasSuffix(s, " ") && !strings.HasPrefix(s, " ") && !structural(s) {
 		return s
 	}
 	lines := strings.Split(s, "\n")
@@ -96,7 +96,7 @@ func tidy(s string) string {
 		if l == "" && (len(out) == 0 || out[len(out)-1] == "") {
 			continue
 		}
-		if strings.HasPrefix(l, "```") && !isSpan(l) || strings.HasPrefix(l, "~~~") {
+		if structural(l) {
 			l = `\` + l
 		}
 		out = append(out, l)
@@ -270,7 +270,7 @@ func (l *line) image(n *node) {
 		}
 	}
 	l.space = true
-	l.raw("![" + n.text + "]")
+	l.raw("![" + escapeInline(n.text, 0) + "]")
 	l.space = true
 }
 
@@ -280,7 +280,7 @@ func flat(kids []*node) string {
 	for _, k := range kids {
 		l.inline(k)
 	}
-	return strings.Join(strings.Fields(l.take()), " ")
+	return strings.Join(strings.Fields(l.b.String()), " ")
 }
 
 // plainText is the text of the tree without any marks, on one line; of a
