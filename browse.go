@@ -56,6 +56,9 @@ type Head struct {
 	// text was recognised only in part, and is not counted.
 	HiddenChars, HiddenBlocks int
 	HiddenUnknown             bool
+	// FramesLeftOut counts frames of the page that may not be read, or did not
+	// answer.
+	FramesLeftOut int
 	// Signals are guesses at what kind of answer the page is: soft_404,
 	// login_wall, captcha, consent_wall, low_content, hidden_text.
 	Signals []string

@@ -28,6 +28,7 @@ const (
 func (b *Browser) headOf(h *Head, p *tab.Page) {
 	h.FinalURL = shownURL(p.URL)
 	h.HTTPStatus, h.ContentType = p.Status, mediaType(p.ContentType)
+	h.FramesLeftOut = p.FramesLeftOut
 	h.Rendered = !p.IsRaw && !p.Scriptless
 	if p.Doc != nil {
 		h.Title = extract.Line(p.Doc.Title, maxTitle)

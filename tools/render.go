@@ -51,6 +51,7 @@ func (w *writer) head(h bellglass.Head) {
 	}
 	w.add("hidden_chars", h.HiddenChars)
 	w.add("hidden_blocks", h.HiddenBlocks)
+	w.add("frames_left_out", h.FramesLeftOut)
 	if len(h.Signals) > 0 {
 		w.always("signals", h.Signals, strings.Join(h.Signals, " "))
 	}

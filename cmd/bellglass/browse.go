@@ -246,6 +246,9 @@ func summary(w io.Writer, h bellglass.Head, more string) {
 	if h.HiddenBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("%s in %s left out", count(h.HiddenChars, "character"), count(h.HiddenBlocks, "hidden block")))
 	}
+	if len(h.Signals) > 0 {
+		parts = append(parts, strings.Join(h.Signals, ", "))
+	}
 	n := 0
 	for _, b := range h.Blocked {
 		n += b.Count

@@ -94,9 +94,11 @@ One text: "key: value" lines, then the page's text between two lines that carry 
     next_offset: 12000
     hidden_chars: 214
     hidden_blocks: 3
+    signals: login_wall
     rendered: true
     blocked_requests: 2 (10.0.0.5 2 address_not_public)
     total_chars: 30112
+    content_hash: 9c1185a5c5e9fc54
     untrusted_page_text 5f0c92ab:
     …
     end 5f0c92ab
@@ -104,6 +106,12 @@ One text: "key: value" lines, then the page's text between two lines that carry 
 A key whose value says nothing (zero, empty, false) is left out. The structured content holds the same keys without page text. ` + "`isError`" + ` is true if status is not ok.
 
 - hidden_chars, hidden_blocks: text left out because nobody could see it; hidden_chars is null where nothing was laid out (engine http, and auto where it did not ask the browser), so that hidden text could be recognised only in part
+- signals: guesses at what kind of answer this is: soft_404 (it says that there is no such page), login_wall, captcha, consent_wall (it shows these instead of its contents), low_content (hardly any text), hidden_text (much text drawn where nobody can see it)
+- content_hash: of the whole text; the same as before if nothing has changed
+- frames_left_out: frames that may not be read, or did not answer
+- file_name, size: of a response that was not read, because it is a file to be saved or of another type; the name is the site's word
+- text that is no HTML comes as it is, JSON and XML set in lines, feeds as lists, PDFs page by page after lines of the form ⟦page 1⟧; no page can write the brackets ⟦ and ⟧
+- in text of a page, a backslash stands before what would be Markdown or HTML that the page spelled out
 - blocked_requests: what the page asked for and may not reach, by host; images, media and fonts that reading drops are not counted
 - rendered: the page's scripts ran in a browser; false for text files, for pages of engine http, and where a page that showed nothing was read again without scripts
 - truncated without next_offset: the rest cannot be had, because the response broke off or the page is too large
