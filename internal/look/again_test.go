@@ -110,6 +110,7 @@ func TestPoints(t *testing.T) {
 		{"no pointer events (cl06)", `<a href=/ style="pointer-events:none">Dead</a>`, "Dead", "body", ""},
 		{"display: contents", `<a href=/c style="display:contents"><span style="display:inline-block;padding:8px">Contents</span></a>`, "Contents", "", "Contents"},
 		{"in a closed shadow root", `<x-s></x-s><script>customElements.get('x-s')||customElements.define('x-s',class extends HTMLElement{constructor(){super();this.attachShadow({mode:'closed'}).innerHTML='<button>Sealed</button>'}})</script>`, "Sealed", "", ""},
+		{"what a closed root shows in a slot", `<x-b><span>Slotted</span></x-b><script>customElements.get('x-b')||customElements.define('x-b',class extends HTMLElement{constructor(){super();this.attachShadow({mode:'closed'}).innerHTML='<button><slot></slot></button>'}})</script>`, "Slotted", "", "Slotted"},
 		{"an area of a map", `<img usemap=#m width=90 height=40 src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><map name=m><area shape=rect coords=45,0,90,40 href=#east alt="East wing"></map>`, "East wing", "", ""},
 	} {
 		p.write("<body>" + c.html)

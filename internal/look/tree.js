@@ -1,21 +1,28 @@
 // The tree as it is laid out, and the accessors that controls need. See
 // visibility.js for why none of them is a plain property.
 const matches = Element.prototype.matches, closest = Element.prototype.closest;
-const parentElement = getter(Node, 'parentElement'), getRootNode = Node.prototype.getRootNode, textContent = getter(Node, 'textContent');
+const getRootNode = Node.prototype.getRootNode, textContent = getter(Node, 'textContent');
 const hostOf = getter(ShadowRoot, 'host'), assignedSlot = getter(Element, 'assignedSlot');
 const docById = Document.prototype.getElementById, fragmentById = DocumentFragment.prototype.getElementById;
 const docAtPoint = Document.prototype.elementFromPoint, rootAtPoint = ShadowRoot.prototype.elementFromPoint;
 const nextElement = getter(Element, 'nextElementSibling'), previousElement = getter(Element, 'previousElementSibling');
 const activeElement = getter(Document, 'activeElement'), shadowActive = getter(ShadowRoot, 'activeElement');
-const editable = getter(HTMLElement, 'isContentEditable'), tabIndex = getter(HTMLElement, 'tabIndex'), innerText = getter(HTMLElement, 'innerText');
+const editable = getter(HTMLElement, 'isContentEditable'), innerText = getter(HTMLElement, 'innerText');
 const { getClientRects: rectsOf } = Element.prototype;
 
 const rootOf = el => shadowRoot.call(el) || memory.closed.get(el) || null;
 const isShadow = n => n instanceof ShadowRoot;
 
+// closedSlot is the slot of a closed shadow tree that shows el, as the walk
+// found it.
+const closedSlot = el => {
+  const slot = memory.slots.get(el), root = slot && getRootNode.call(slot);
+  return root && isShadow(root) && hostOf.call(root) === parentNode.call(el) ? slot : null;
+};
+
 // upOf is the element around el in the flattened tree, or null.
 const upOf = el => {
-  const slot = assignedSlot.call(el) || memory.slots?.get(el);
+  const slot = assignedSlot.call(el) || closedSlot(el);
   if (slot) return slot;
   const p = parentNode.call(el);
   if (!p) return null;
@@ -57,7 +64,6 @@ const buttonType = getter(HTMLButtonElement, 'type'), anchorHref = getter(HTMLAn
 const labelControl = getter(HTMLLabelElement, 'control'), detailsOpen = getter(HTMLDetailsElement, 'open');
 const formAction = getter(HTMLFormElement, 'action'), formMethod = getter(HTMLFormElement, 'method');
 const nodeListLength = getter(NodeList, 'length'), nodeListAt = NodeList.prototype.item;
-const legendOf = Element.prototype.querySelector;
 
 // ofForm reads what inputs, buttons, selects and textareas have in common.
 const formClasses = { input: HTMLInputElement, button: HTMLButtonElement, select: HTMLSelectElement, textarea: HTMLTextAreaElement };

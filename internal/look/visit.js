@@ -119,7 +119,7 @@ const children = (tag, el, p) => {
   }
   if (tag === 'slot' && el instanceof HTMLSlotElement) {
     const list = HTMLSlotElement.prototype.assignedNodes.call(el);
-    for (let i = 0; i < list.length; i++) node(list[i], p);
+    for (let i = 0; i < list.length; i++) memory.slots.set(list[i], el), node(list[i], p);
     if (list.length) return;
   }
   for (let n = firstChild.call(root || el); n; n = nextSibling.call(n)) node(n, p);

@@ -9,7 +9,7 @@ const memory = (() => {
       token, // names this document; a window may outlive its first one
       next: 1, numbers: new WeakMap(), nodes: new Map(), // node to number, number to WeakRef
       secret: new WeakSet(), secretKeys: new Set(), // fields that were of type password, and what they were called
-      closed: new WeakMap(), asked: new WeakMap(), // closed shadow roots by host; hosts asked about
+      closed: new WeakMap(), asked: new WeakMap(), slots: new WeakMap(), // closed shadow roots by host; hosts asked about; slots by what they show
       heard: new WeakSet(), // elements that listen for clicks
       watched: new WeakSet(), observer: null, suspected: [],
       // What changes when an element may have got a shadow root since it was asked about.

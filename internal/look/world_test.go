@@ -74,7 +74,7 @@ func newTab(t *testing.T) *tab {
 		t.Fatal("not attached")
 	}
 	t.Cleanup(func() {
-		cdpt.Call(context.Background(), proc.Browser, target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: c.BrowserContextID})
+		cdpt.Call(context.Background(), proc.Browser, target.DisposeBrowserContext, target.DisposeBrowserContextParams(c))
 	})
 	return &tab{t: t, s: s.(*cdp.Session)}
 }
