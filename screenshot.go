@@ -201,7 +201,7 @@ var digits = [10]uint16{0o75557, 0o26227, 0o71747, 0o71717, 0o55711, 0o74717, 0o
 
 // number writes a number in a box, above or at a point.
 func number(img draw.Image, at image.Point, s string, ink image.Image) {
-	const dot = 2
+	const dot = 3
 	box := image.Rect(0, 0, len(s)*4*dot+dot, 7*dot).Add(at)
 	if up := box.Sub(image.Pt(0, 7*dot)); up.Min.Y >= img.Bounds().Min.Y {
 		box = up
