@@ -122,6 +122,26 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// TestARowIsNotForgotten: an element that was seen in a row stays bound to it
+// when a later look did not read its row.
+func TestARowIsNotForgotten(t *testing.T) {
+	var tb Table
+	e := button(1, "Delete")
+	e.Row = "Invoice 3"
+	tb.Update(frame("d", e))
+	tb.Update(frame("d", button(1, "Delete")))
+	was, err := tb.Lookup(0, 1)
+	if err != nil || was.Row != "Invoice 3" {
+		t.Fatal(was, err)
+	}
+	now := was
+	now.Row = "Invoice 4"
+	var s *Stale
+	if err := tb.Confirm(was, &now); !errors.As(err, &s) {
+		t.Error(err)
+	}
+}
+
 func TestLookupOfWhatWasNeverThere(t *testing.T) {
 	var tb Table
 	if _, err := tb.Lookup(0, 0); !errors.Is(err, ErrNoSuch) {

@@ -102,6 +102,9 @@ func (t *Table) number(e *Element) *entry {
 	}
 	e.Index, en.gone = en.index, false
 	if n := len(en.seen); n > 0 && !en.seen[n-1].gone && same(&en.seen[n-1].e, e) {
+		if e.Row == "" { // far down the page rows are not read; the element stays bound to the one it was seen in
+			e.Row = en.seen[n-1].e.Row
+		}
 		en.seen[n-1].e = *e
 	} else {
 		en.note(sight{gen: t.gen, e: *e})
