@@ -22,6 +22,10 @@ func gate(t *testing.T, host string) (arrived <-chan struct{}, open func()) {
 	t.Helper()
 	in, out := make(chan struct{}, 64), make(chan struct{})
 	web.Handle(host, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
 		in <- struct{}{}
 		<-out
 		html("<p>through the gate").ServeHTTP(w, r)

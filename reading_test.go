@@ -30,6 +30,10 @@ func TestMediaTypeIsBounded(t *testing.T) {
 // TestPartsAreMarked: a page that breaks off is not called whole.
 func TestPartsAreMarked(t *testing.T) {
 	web.Handle("broken.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" { // a part of that would be no permission
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Content-Length", "10000")
 		fmt.Fprint(w, "<title>t</title><p>the first part")
