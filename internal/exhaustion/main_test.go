@@ -60,6 +60,8 @@ func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browse
 	t.Helper()
 	o := bellglass.Options{
 		CacheTTL: -1, HostRate: -1,
+		IgnoreRobots: true, // these servers answer everything alike
+
 		Resolve: web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
