@@ -68,7 +68,7 @@ func (r reach) options(e *env) bellglass.Options {
 	}
 	return bellglass.Options{
 		Engine: bellglass.Engine(r.Engine), IgnoreRobots: r.IgnoreRobots, HostRate: r.HostRate,
-		Mode:   policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
+		Mode: policy.Mode(r.Mode), Allow: r.Allow, Resources: r.Resources, RequireHTTPS: r.RequireHTTPS,
 		UnsafeAllow: r.UnsafeAllow, AllowedPrivateCIDRs: r.AllowPrivateCIDR,
 		Seal: bellglass.SealLevel(r.Seal), RequireSeal: bellglass.SealLevel(r.RequireSeal),
 		Observe: r.Observe, Upstream: r.upstream.config(), CAFile: r.CAFile, CallTimeout: r.Timeout, CacheTTL: r.Cache, Logger: e.log,

@@ -73,8 +73,12 @@ func TestRobots(t *testing.T) {
 				w.Header().Set("Retry-After", "7")
 				w.WriteHeader(429)
 			})
-			robotsSite(host("moved"), func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://"+host("rules")+"/robots.txt", http.StatusMovedPermanently) })
-			robotsSite(host("inside"), func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://10.0.0.1/robots.txt", http.StatusFound) })
+			robotsSite(host("moved"), func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://"+host("rules")+"/robots.txt", http.StatusMovedPermanently)
+			})
+			robotsSite(host("inside"), func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://10.0.0.1/robots.txt", http.StatusFound)
+			})
 			robotsSite(host("html"), says(200, "<html><title>user-agent</title>"))
 			robotsSite(host("huge"), says(200, rules+strings.Repeat("# x\n", 200_000)))
 			robotsSite(host("free"), says(200, ""))
