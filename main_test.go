@@ -33,7 +33,13 @@ func TestMain(m *testing.M) {
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
-	flag.Parse()                                    // options asks whether tests are verbose
+	flag.Parse() // options asks whether tests are verbose
+	// While other packages' browsers use the same two processors, the tests
+	// here take some ten minutes, which is go test's own limit; the go command
+	// waits for a minute more.
+	if f := flag.Lookup("test.timeout"); f != nil && f.Value.String() == "10m0s" {
+		flag.Set("test.timeout", "10m50s")
+	}
 	tmp, err := os.MkdirTemp("", "bellglass-test-") // to see what is left behind
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
