@@ -283,8 +283,10 @@ func TestSubscribeEndsRatherThanSkips(t *testing.T) {
 	slow, _ := c.Browser.Subscribe(page.LoadEventFired.Method)
 	brisk, cancel := c.Browser.Subscribe(page.LoadEventFired.Method)
 	const events = 3000
+	taken := make(chan struct{}, 500) // how far the sender may be ahead of the brisk one, which may be 1,024 behind
 	go func() {
 		for range events {
+			taken <- struct{}{}
 			f.send(`{"method":"Page.loadEventFired","params":{"timestamp":1}}`)
 		}
 	}()
@@ -292,6 +294,7 @@ func TestSubscribeEndsRatherThanSkips(t *testing.T) {
 		if _, ok := <-brisk; !ok {
 			t.Fatal("a subscriber that keeps up was cut off")
 		}
+		<-taken
 	}
 	cancel()
 	if _, ok := <-brisk; ok {
