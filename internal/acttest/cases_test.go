@@ -39,9 +39,6 @@ var decided = map[string]func(*testweb.Case){
 	},
 }
 
-// waiting holds the cases that need what a digest does not show yet.
-var waiting = map[string]string{}
-
 // Time stands still between calls; these pages change while a model thinks.
 var realTime = map[string]bool{"dg14-stale-insert": true, "dg15-stale-after-self-nav": true, "dg17-recycled-node": true}
 
@@ -63,9 +60,6 @@ func TestCases(t *testing.T) {
 		}
 		ran++
 		t.Run(c.ID, func(t *testing.T) {
-			if why := waiting[c.ID]; why != "" {
-				t.Skip(why)
-			}
 			t.Parallel()
 			if f := decided[c.ID]; f != nil {
 				f(c)
