@@ -184,22 +184,28 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 	if err != nil {
 		return nil, Head{}, nil, err
 	}
-	page, head, free := b.readPage(ctx, op, r)
+	free := func() {}
+	ended := false
+	defer func() {
+		if !ended { // a panic: whoever recovers from it must find the page given back
+			free()
+			done()
+		}
+	}()
+	page, head = b.readPage(ctx, op, r, &free)
+	ended = true
 	return page, head, func() { free(); done() }, nil
 }
 
-func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *reading, head Head, release func()) {
-	release = func() {}
-	fail := func(err error, run *egress.Run) (*reading, Head, func()) {
+// readPage sets free when there is a page to give back.
+func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func()) (got *reading, head Head) {
+	fail := func(err error, run *egress.Run) (*reading, Head) {
 		e := explain(op, err, run)
-		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
-		if e.Status == StatusBusy {
-			head.RetryAfter = cmp.Or(e.RetryAfter, retryAfter)
-		}
+		head.Status, head.Reason, head.Hint, head.Err, head.RetryAfter = e.Status, e.Reason, e.Hint, e, e.RetryAfter
 		if e.Reason == ReasonInternal || StatusOf(e.Reason) == StatusError {
 			b.log.Info("read failed", "op", op, "tenant", r.Principal.Tenant, "run", r.Principal.Run, "reason", e.Reason, "error", e.Err)
 		}
-		return nil, head, release
+		return nil, head
 	}
 	if r.Offset < 0 {
 		return fail(&Error{Op: op, Status: StatusRejected, Reason: ReasonInvalidArgument, Hint: "offset must not be negative."}, nil)
@@ -214,15 +220,15 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 	key := cacheKey{r.Principal, u.String()}
 	if !r.Fresh {
 		if got, head, ok := b.cache.get(key); ok {
-			return got, head, release
+			return got, head
 		}
 	}
 	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
-	page, free, err := b.load(ctx, u, r.Principal.Tenant, run)
-	if free == nil { // no browser, or none free
+	page, release, err := b.load(ctx, u, r.Principal.Tenant, run)
+	if release == nil { // no browser, or none free
 		return fail(deadlineFirst(ctx, err), nil)
 	}
-	release = free
+	*free = release
 	head.Blocked = blocked(run, page)
 	head.Needed = b.needed(run, r.Principal)
 	if err != nil {
@@ -248,11 +254,11 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request) (got *read
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."
 		head.Status, head.Reason, head.Hint, head.Err = e.Status, e.Reason, e.Hint, e
-		return got, head, release
+		return got, head
 	}
 	head.Status = StatusOK
 	b.cache.put(key, got, head)
-	return got, head, release
+	return got, head
 }
 
 // visit reads the page in a leased tab. One that shows nothing is read once
@@ -366,15 +372,13 @@ func (b *Browser) judge(p *tab.Page, run *egress.Run) error {
 			// cookies than a request can hold: no argument of the caller's.
 			reason = ReasonConnection
 		}
-		k := reasons[reason]
-		return &Error{Op: "browse", Status: k.status, Reason: reason, Hint: k.hint + " (" + u.Host.String() + ")",
-			Err: fmt.Errorf("the proxy answered for %s", u.HostPort())}
+		return reasonError("browse", reason, "("+u.Host.String()+")", fmt.Errorf("the proxy answered for %s", u.HostPort()))
 	}
 	if err := b.rules.CheckURL(u); err != nil {
 		return err
 	}
 	if p.Status == 401 && p.Doc != nil && p.Doc.TextLen == 0 && p.Raw == "" {
-		return &Error{Op: "browse", Status: StatusError, Reason: ReasonAuth, Hint: reasons[ReasonAuth].hint}
+		return reasonError("browse", ReasonAuth, "", nil)
 	}
 	return nil
 }

@@ -204,10 +204,7 @@ func runExtract(s *Session, ctx context.Context, raw json.RawMessage) ToolResult
 // result is a piece of a page as a tool answers it.
 func (c Content) result(key string) ToolResult {
 	w := &answer.Writer{}
-	w.Add("status", string(c.Status))
-	w.Add("reason", string(c.Reason))
-	w.Add("hint", c.Hint)
-	w.Add("retry_after_ms", int(c.RetryAfter.Milliseconds()))
+	w.Outcome(string(c.Status), string(c.Reason), c.Hint, c.RetryAfter)
 	w.Add("final_url", c.FinalURL)
 	if c.Title != "" {
 		w.Always("title", c.Title, strconv.Quote(c.Title))

@@ -24,7 +24,7 @@ type Error struct {
 	Reason Reason
 	Hint   string
 	Err    error
-	// RetryAfter is when to try again, if Status is busy and it is known.
+	// RetryAfter is when to try again, if Status is busy.
 	RetryAfter time.Duration
 }
 
@@ -124,10 +124,22 @@ func explain(op string, err error, run *egress.Run) *Error {
 		return done
 	}
 	reason, about := reasonOf(err, run)
-	k := reasons[reason]
-	e := &Error{Op: op, Status: k.status, Reason: reason, Hint: k.hint, Err: err}
 	if about != "" {
-		e.Hint += " (" + about + ")"
+		about = "(" + about + ")"
+	}
+	return reasonError(op, reason, about, err)
+}
+
+// reasonError makes an error of a reason and what there is to add.
+func reasonError(op string, r Reason, more string, err error) *Error {
+	k := reasons[r]
+	hint := k.hint
+	if more != "" {
+		hint += " " + more
+	}
+	e := &Error{Op: op, Status: k.status, Reason: r, Hint: hint, Err: err}
+	if e.Status == StatusBusy {
+		e.RetryAfter = retryAfter
 	}
 	return e
 }

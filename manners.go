@@ -127,9 +127,9 @@ func parseRetryAfter(s string, now time.Time) time.Duration {
 
 // busy says that a site is to be left alone for a while.
 func busy(wait time.Duration) error {
-	k := reasons[ReasonRateLimited]
-	return &Error{Op: "browse", Status: k.status, Reason: ReasonRateLimited, Hint: k.hint,
-		RetryAfter: max(wait.Round(time.Millisecond), time.Millisecond)}
+	e := reasonError("browse", ReasonRateLimited, "", nil)
+	e.RetryAfter = max(wait.Round(time.Millisecond), time.Millisecond)
+	return e
 }
 
 // --- robots.txt ------------------------------------------------------------------
@@ -190,8 +190,7 @@ func robotsKey(tenant string, u *policy.URL) string {
 
 // verdict applies a site's answer to one page.
 func (b *Browser) verdict(a robots.Answer, u *policy.URL) error {
-	k := reasons[ReasonRobots]
-	e := &Error{Op: "browse", Status: k.status, Reason: ReasonRobots, Hint: k.hint}
+	e := reasonError("browse", ReasonRobots, "", nil)
 	if a.Unreachable() {
 		e.Hint += fmt.Sprintf(" (It cannot be had: HTTP %d, which forbids everything; try again later.)", a.Status)
 		return e

@@ -226,11 +226,13 @@ func runScreenshot(s *Session, ctx context.Context, raw json.RawMessage) ToolRes
 	if err := answer.Decode(raw, map[string]any{"full_page": &r.Full, "filename": &r.Name, "marks": &r.Marks}); err != nil {
 		return invalid("screenshot", err)
 	}
-	p := s.Screenshot(ctx, r)
+	return s.Screenshot(ctx, r).result()
+}
+
+// result is a picture as a tool answers it.
+func (p Picture) result() ToolResult {
 	w := &answer.Writer{}
-	w.Add("status", string(p.Status))
-	w.Add("reason", string(p.Reason))
-	w.Add("hint", p.Hint)
+	w.Outcome(string(p.Status), string(p.Reason), p.Hint, p.RetryAfter)
 	w.Add("final_url", p.FinalURL)
 	res := ToolResult{IsError: p.Status != StatusOK}
 	if p.Status == StatusOK {

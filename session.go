@@ -280,8 +280,7 @@ func (b *Browser) admit(s *Session) error {
 		}
 	}
 	if n >= s.o.MaxPerTenant {
-		k := reasons[ReasonTenantQuota]
-		return &Error{Op: "open", Status: k.status, Reason: ReasonTenantQuota, Hint: k.hint}
+		return reasonError("open", ReasonTenantQuota, "", nil)
 	}
 	if b.sessions == nil {
 		b.sessions = map[string]*Session{}
@@ -310,8 +309,7 @@ func (b *Browser) Session(who Principal, id string) (*Session, error) {
 }
 
 func unknownSession(op string) *Error {
-	k := reasons[ReasonUnknownSession]
-	return &Error{Op: op, Status: k.status, Reason: ReasonUnknownSession, Hint: k.hint}
+	return reasonError(op, ReasonUnknownSession, "", nil)
 }
 
 // closeSessions closes all sessions, for [Browser.Close].

@@ -260,12 +260,9 @@ func (s *Session) failed(ctx context.Context, op string, err error) View {
 	}
 	e := explain(op, deadlineFirst(ctx, err), s.run)
 	v := View{Session: s.id}
-	v.Status, v.Reason, v.Hint, v.Err = e.Status, e.Reason, e.Hint, e
+	v.Status, v.Reason, v.Hint, v.Err, v.RetryAfter = e.Status, e.Reason, e.Hint, e, e.RetryAfter
 	if after != "" || e.Reason == ReasonBrowserCrashed {
 		s.lose(&v, after)
-	}
-	if e.Status == StatusBusy {
-		v.RetryAfter = retryAfter
 	}
 	if e.Status == StatusError {
 		s.b.log.Info("call failed", "op", op, "tenant", s.who.Tenant, "run", s.who.Run, "reason", e.Reason, "error", e.Err)
@@ -321,14 +318,4 @@ func (s *Session) lose(v *View, after string) {
 		v.FinalURL = p.URL
 		p.Events = nil
 	}
-}
-
-// reasonError makes an error of a reason and what there is to add.
-func reasonError(op string, r Reason, more string, err error) *Error {
-	k := reasons[r]
-	hint := k.hint
-	if more != "" {
-		hint += " " + more
-	}
-	return &Error{Op: op, Status: k.status, Reason: r, Hint: hint, Err: err}
 }

@@ -30,7 +30,8 @@ type Tool struct {
 // ToolResult is what a tool answers.
 type ToolResult struct {
 	// Text is the whole answer: "key: value" lines, then the digest or page
-	// text between "<key> <nonce>:" and "end <nonce>".
+	// text between "<key> <nonce>:" and "end <nonce>". The nonce is fresh for
+	// every result.
 	Text string
 	// Fields are the same keys and values without page text.
 	Fields map[string]any
@@ -188,9 +189,7 @@ func invalid(op string, err error) ToolResult {
 // problem answers with an error and nothing else.
 func problem(e *Error) ToolResult {
 	w := &answer.Writer{}
-	w.Add("status", string(e.Status))
-	w.Add("reason", string(e.Reason))
-	w.Add("hint", e.Hint)
+	w.Outcome(string(e.Status), string(e.Reason), e.Hint, e.RetryAfter)
 	return ToolResult{Text: w.Text.String(), Fields: w.Fields, IsError: true}
 }
 
@@ -300,10 +299,7 @@ func runFill(s *Session, ctx context.Context, raw json.RawMessage) ToolResult {
 // result is a view as a tool answers it.
 func (v View) result() ToolResult {
 	w := &answer.Writer{}
-	w.Add("status", string(v.Status))
-	w.Add("reason", string(v.Reason))
-	w.Add("hint", v.Hint)
-	w.Add("retry_after_ms", int(v.RetryAfter.Milliseconds()))
+	w.Outcome(string(v.Status), string(v.Reason), v.Hint, v.RetryAfter)
 	w.Add("effect", v.Effect)
 	w.Add("detail", v.Detail)
 	if v.Page == nil {

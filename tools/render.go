@@ -26,10 +26,7 @@ func (w *writer) result(s bellglass.Status) Result {
 
 // head writes what all read tools have in common.
 func (w *writer) head(h bellglass.Head) {
-	w.add("status", string(h.Status))
-	w.add("reason", string(h.Reason))
-	w.add("hint", h.Hint)
-	w.add("retry_after_ms", int(h.RetryAfter.Milliseconds()))
+	w.Outcome(string(h.Status), string(h.Reason), h.Hint, h.RetryAfter)
 	w.add("final_url", h.FinalURL)
 	w.add("http_status", h.HTTPStatus)
 	if knownTypes[h.ContentType] {

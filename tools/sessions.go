@@ -90,7 +90,7 @@ func (s *Sessions) call(name string) func(context.Context, bellglass.Principal, 
 			}
 			r.Fields["session"] = ses.ID()
 		}
-		return Result{Text: r.Text, Fields: r.Fields, IsError: r.IsError, File: r.File}
+		return r
 	}
 }
 
@@ -176,12 +176,7 @@ func refused(err error) Result {
 		return failed(err)
 	}
 	w := &writer{}
-	w.add("status", string(e.Status))
-	w.add("reason", string(e.Reason))
-	w.add("hint", e.Hint)
-	if e.Status == bellglass.StatusBusy {
-		w.add("retry_after_ms", 1000)
-	}
+	w.Outcome(string(e.Status), string(e.Reason), e.Hint, e.RetryAfter)
 	return w.result(e.Status)
 }
 

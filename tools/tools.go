@@ -32,17 +32,7 @@ type Tool struct {
 }
 
 // Result is what a tool answers.
-type Result struct {
-	// Text is the whole answer: "key: value" lines, then page text between
-	// "<key> <nonce>:" and "end <nonce>". The nonce is fresh for every result.
-	Text string
-	// Fields are the same keys and values without page text.
-	Fields map[string]any
-	// IsError is true if status is not ok.
-	IsError bool
-	// File is a file that was written, if any.
-	File *bellglass.Artefact
-}
+type Result = bellglass.ToolResult
 
 // Reader is what the read tools need of a [bellglass.Browser].
 type Reader interface {
@@ -59,9 +49,7 @@ func Read(r Reader) []Tool {
 // badArguments tells the model what was wrong with its arguments.
 func badArguments(err error) Result {
 	w := &writer{}
-	w.add("status", string(bellglass.StatusRejected))
-	w.add("reason", string(bellglass.ReasonInvalidArgument))
-	w.add("hint", fmt.Sprintf("Check the arguments: %s.", clip(err.Error(), 300)))
+	w.Outcome(string(bellglass.StatusRejected), string(bellglass.ReasonInvalidArgument), fmt.Sprintf("Check the arguments: %s.", clip(err.Error(), 300)), 0)
 	return w.result(bellglass.StatusRejected)
 }
 
@@ -72,8 +60,6 @@ func failed(err error) Result {
 		reason, hint = bellglass.ReasonCancelled, "The browser is shutting down."
 	}
 	w := &writer{}
-	w.add("status", string(bellglass.StatusError))
-	w.add("reason", string(reason))
-	w.add("hint", hint)
+	w.Outcome(string(bellglass.StatusError), string(reason), hint, 0)
 	return w.result(bellglass.StatusError)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Writer builds the text and the fields of an answer side by side. The zero
@@ -34,6 +35,14 @@ func (w *Writer) Add(key string, value any) {
 		return
 	}
 	w.Always(key, value, s)
+}
+
+// Outcome writes how a call ended, which every answer begins with.
+func (w *Writer) Outcome(status, reason, hint string, retryAfter time.Duration) {
+	w.Add("status", status)
+	w.Add("reason", reason)
+	w.Add("hint", hint)
+	w.Add("retry_after_ms", int(retryAfter.Milliseconds()))
 }
 
 // Always writes one key; shown must be one line.
