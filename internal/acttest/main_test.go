@@ -5,13 +5,11 @@ package acttest
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,7 +19,7 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
-	"github.com/bellglass/bellglass/internal/testweb/netlab"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 	"github.com/bellglass/bellglass/policy"
 )
 
@@ -34,39 +32,15 @@ var (
 
 var who = bellglass.Principal{Tenant: "test", Run: "run"}
 
-func TestMain(m *testing.M) { os.Exit(netlab.Main(suite{m})) }
-
-type suite struct{ m *testing.M }
-
-func (s suite) Run() int {
-	flag.Parse()
-	tmp, err := os.MkdirTemp("", "bellglass-act-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(tmp)
-	os.Chmod(tmp, 0o711)
-	os.Setenv("TMPDIR", tmp)
-	if web, err = testweb.Start(testweb.Options{IPv6: true}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if bg, err = bellglass.New(options()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := s.m.Run()
-	if err := bg.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, "close:", err)
-		code = 1
-	}
-	web.Close()
-	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "left behind:", left)
-		code = 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	os.Exit(suite.Main(m, suite.Options{Web: testweb.Options{IPv6: true}, SetUp: func(w *testweb.Web) (func() error, error) {
+		web = w
+		var err error
+		if bg, err = bellglass.New(options()); err != nil {
+			return nil, err
+		}
+		return bg.Close, nil
+	}}))
 }
 
 func options() bellglass.Options {

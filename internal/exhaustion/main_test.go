@@ -5,53 +5,24 @@ package exhaustion
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
-	"github.com/bellglass/bellglass/internal/testweb/netlab"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 var web *testweb.Web
 
-func TestMain(m *testing.M) { os.Exit(netlab.Main(suite{m})) }
-
-type suite struct{ m *testing.M }
-
-func (s suite) Run() int {
-	flag.Parse()
-	tmp, err := os.MkdirTemp("", "bellglass-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(tmp)
-	os.Chmod(tmp, 0o711)
-	os.Setenv("TMPDIR", tmp)
-	if web, err = testweb.Start(testweb.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	forget, err := web.SystemRoots()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	web.Handle("site.test", testweb.Site())
-	code := s.m.Run()
-	forget()
-	web.Close()
-	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "left behind:", left)
-		code = 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	os.Exit(suite.Main(m, suite.Options{SetUp: func(w *testweb.Web) (func() error, error) {
+		web = w
+		web.Handle("site.test", testweb.Site())
+		return nil, nil
+	}}))
 }
 
 // newBrowser makes a browser whose calls end within callTime. That is long:

@@ -4,18 +4,15 @@ package browsertest
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
-	"github.com/bellglass/bellglass/internal/testweb/netlab"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 // One small internet and one browser serve all tests.
@@ -26,43 +23,22 @@ var (
 
 var who = bellglass.Principal{Tenant: "test", Run: "run"}
 
-func TestMain(m *testing.M) { os.Exit(netlab.Main(suite{m})) }
-
-type suite struct{ m *testing.M }
-
-func (s suite) Run() int {
-	flag.Parse()
-	tmp, err := os.MkdirTemp("", "bellglass-test-") // to see what is left behind
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(tmp)
-	os.Chmod(tmp, 0o711)
-	os.Setenv("TMPDIR", tmp)
-	forget := func() {}
-	if web, err = testweb.Start(testweb.Options{}); err == nil {
-		forget, err = web.SystemRoots()
-	}
-	if err == nil {
-		bg, err = bellglass.New(options())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := s.m.Run()
-	forget()
-	if err := bg.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, "close:", err)
-		code = 1
-	}
-	web.Close()
-	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "left behind:", left)
-		code = 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	os.Exit(suite.Main(m, suite.Options{SetUp: func(w *testweb.Web) (func() error, error) {
+		web = w
+		forget, err := web.SystemRoots()
+		if err != nil {
+			return nil, err
+		}
+		if bg, err = bellglass.New(options()); err != nil {
+			forget()
+			return nil, err
+		}
+		return func() error {
+			forget()
+			return bg.Close()
+		}, nil
+	}}))
 }
 
 func options() bellglass.Options {
