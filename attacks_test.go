@@ -195,7 +195,7 @@ func TestWebSockets(t *testing.T) {
 	canary := testweb.NewCanary(t)
 	web.Handle("sockets.test", testweb.Site())
 	local := "ws://127.0.0.1:" + port(canary) + "/"
-	web.Handle("ws.test", html(`<p id=p>waiting<script>
+	web.Handle("ws.test", testweb.HTML(`<p id=p>waiting<script>
 		const s = new WebSocket(new URLSearchParams(location.search).get('to'));
 		s.onmessage = e => { p.textContent = 'spoke' }; s.onerror = () => { p.textContent = 'refused' };
 	</script>`))
@@ -230,7 +230,7 @@ func TestLocalFilesStayOut(t *testing.T) {
 		"SCH-018 folder":      `showDirectoryPicker().then(() => p.append(' picked'), () => p.append(' no'))`,
 	} {
 		host := strings.ToLower(strings.NewReplacer(" ", "-", ".", "-").Replace(id)) + ".test"
-		web.Handle(host, html(`<p id=p>page text</p><script>`+script+`</script>`))
+		web.Handle(host, testweb.HTML(`<p id=p>page text</p><script>`+script+`</script>`))
 		res := browse(t, bg, "https://"+host+"/")
 		if !strings.Contains(res.Text, "page text") || strings.Contains(res.Text, "picked") {
 			t.Errorf("%s: %s %s %q", id, res.Status, res.Reason, res.Text)
@@ -244,7 +244,7 @@ func TestLocalFilesStayOut(t *testing.T) {
 // TestDownloadsAreRefused: nothing may be written to disk.
 func TestDownloadsAreRefused(t *testing.T) {
 	web.Handle("files.test", testweb.Site())
-	web.Handle("many.test", html(`<p>page text</p><script>
+	web.Handle("many.test", testweb.HTML(`<p>page text</p><script>
 		const b = new Blob(['x']);
 		for (let i = 0; i < 200; i++) {
 			const a = document.createElement('a');
@@ -311,7 +311,7 @@ func TestNextTenantFindsNothing(t *testing.T) {
 		w.Header().Set("Strict-Transport-Security", "max-age=9999")
 		w.Header().Set("Cache-Control", "max-age=9999")
 		http.SetCookie(w, &http.Cookie{Name: "who", Value: "a", MaxAge: 999})
-		html(`<p id=p></p><script>
+		testweb.HTML(`<p id=p></p><script>
 			p.textContent = [document.cookie.includes('seen'), localStorage.seen, navigator.serviceWorker && !!navigator.serviceWorker.controller].join(' ');
 			document.cookie = 'seen=1;max-age=999'; localStorage.seen = 1;
 		</script>`).ServeHTTP(w, r)

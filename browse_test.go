@@ -94,7 +94,7 @@ func TestOneCallMoreIsBusyAtOnce(t *testing.T) {
 		}
 		arrived <- struct{}{}
 		<-gate
-		html("<p>through the gate").ServeHTTP(w, r)
+		testweb.HTML("<p>through the gate").ServeHTTP(w, r)
 	}))
 	var wg sync.WaitGroup
 	for range 2 {
@@ -119,7 +119,7 @@ func TestOneCallMoreIsBusyAtOnce(t *testing.T) {
 
 func TestCallsAtOnceDoNotMix(t *testing.T) {
 	web.Handle("echo.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		html("<p id=p><script>setTimeout(() => p.textContent = 'page '+location.search, 100)</script>").ServeHTTP(w, r)
+		testweb.HTML("<p id=p><script>setTimeout(() => p.textContent = 'page '+location.search, 100)</script>").ServeHTTP(w, r)
 	}))
 	var wg sync.WaitGroup
 	free := make(chan struct{}, bellglass.DefaultMaxPages)
@@ -138,7 +138,7 @@ func TestCallsAtOnceDoNotMix(t *testing.T) {
 
 // TestRunsLeaveNothing: what one call stores, the next one must not find.
 func TestRunsLeaveNothing(t *testing.T) {
-	web.Handle("memory.test", html(`<p id=p></p><script>
+	web.Handle("memory.test", testweb.HTML(`<p id=p></p><script>
 		const seen = [document.cookie, localStorage.x, sessionStorage.x, window.name].filter(x => x);
 		document.cookie = 'x=1;max-age=900'; localStorage.x = 1; sessionStorage.x = 1; window.name = 'x';
 		const open = indexedDB.open('x', 1);
@@ -290,7 +290,7 @@ func TestPopupsRunNothing(t *testing.T) {
 }
 
 func TestImagesMediaAndFontsAreDropped(t *testing.T) {
-	web.Handle("pictures.test", html(`<p>words</p><img src=/a.png><video src=/b.mp4></video>
+	web.Handle("pictures.test", testweb.HTML(`<p>words</p><img src=/a.png><video src=/b.mp4></video>
 		<style>@font-face{font-family:f;src:url(/c.woff2)}p{font-family:f}</style><link rel=stylesheet href=/d.css>`))
 	res := browse(t, bg, "http://pictures.test/")
 	if !strings.Contains(res.Text, "words") {
@@ -352,7 +352,7 @@ func TestQueryAndOffset(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&body, "<p>Paragraph number %d speaks of nothing in particular.</p>", i)
 	}
-	web.Handle("long.test", html("<main><h1>Long</h1>"+body.String()+"<p>The needle is here.</p></main>"))
+	web.Handle("long.test", testweb.HTML("<main><h1>Long</h1>"+body.String()+"<p>The needle is here.</p></main>"))
 	req := bellglass.Request{Principal: who, URL: "http://long.test/"}
 	first, err := bg.Browse(t.Context(), req)
 	if err != nil || !first.Truncated || first.NextOffset == 0 || first.TotalChars <= len([]rune(first.Text)) {
@@ -361,11 +361,11 @@ func TestQueryAndOffset(t *testing.T) {
 	req.Offset = first.NextOffset
 	second, err := bg.Browse(t.Context(), req)
 	if err != nil || second.Truncated || !strings.Contains(second.Text, "needle") || strings.Contains(second.Text, "number 0 ") {
-		t.Errorf("second: %v %q", err, clip(second.Text, 200))
+		t.Errorf("second: %v %.200q", err, second.Text)
 	}
 	req.Offset, req.Query = 0, "NEEDLE"
 	if res, err := bg.Browse(t.Context(), req); err != nil || !strings.Contains(res.Text, "needle") || len(res.Text) > len(first.Text) {
-		t.Errorf("query: %v %q", err, clip(res.Text, 200))
+		t.Errorf("query: %v %.200q", err, res.Text)
 	}
 	req.Query, req.Offset = "", -1
 	if res, err := bg.Browse(t.Context(), req); err != nil || res.Reason != bellglass.ReasonInvalidArgument {
@@ -378,7 +378,7 @@ func TestLinks(t *testing.T) {
 	for i := range 150 {
 		fmt.Fprintf(&body, `<a href="/l/%d">Link %d</a> `, i, i)
 	}
-	web.Handle("links.test", html(`<a href="https://elsewhere.test/x">Elsewhere</a> <a href="#top">Top</a> <a href="mailto:a@b">Mail</a>
+	web.Handle("links.test", testweb.HTML(`<a href="https://elsewhere.test/x">Elsewhere</a> <a href="#top">Top</a> <a href="mailto:a@b">Mail</a>
 		<a href="javascript:void 0">Script</a> <a href="/l/1">Again</a> <a style="display:none" href="/secret">Hidden</a>`+body.String()))
 	req := bellglass.Request{Principal: who, URL: "http://links.test/"}
 	res, err := bg.Links(t.Context(), req)
@@ -408,8 +408,8 @@ func TestLinks(t *testing.T) {
 // TestOffPolicyFramesYieldNoText: a frame may be embedded from where the run
 // may load, and still not be read.
 func TestOffPolicyFramesYieldNoText(t *testing.T) {
-	web.Handle("inner.test", html("<p>inner words"))
-	web.Handle("outer.test", html(`<p>outer words<iframe src="http://inner.test/"></iframe>`))
+	web.Handle("inner.test", testweb.HTML("<p>inner words"))
+	web.Handle("outer.test", testweb.HTML(`<p>outer words<iframe src="http://inner.test/"></iframe>`))
 	b := newBrowser(t, func(o *bellglass.Options) {
 		o.Mode, o.Allow, o.Resources = policy.ModeAllowlist, []string{"outer.test"}, []string{"inner.test"}
 	})

@@ -52,10 +52,11 @@ var layers = map[string][]string{
 	// For tests and benchmarks only; no package above may import these.
 	"internal/testweb":        {"internal/vectors", "internal/wire"},
 	"internal/testweb/netlab": {"internal/netns"},
-	"internal/testweb/suite":  {"internal/testweb", "internal/testweb/netlab"},
+	"internal/testweb/suite":  {"", "internal/testweb", "internal/testweb/netlab"},
 	"internal/acttest":        {},
 	"bench":                   {},
 	"internal/exhaustion":     {},
+	"internal/readtest":       {},
 
 	"internal/content/browsertest": {},
 }

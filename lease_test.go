@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/testweb"
 )
 
 // gate serves a page that comes only when the test lets it.
@@ -28,7 +29,7 @@ func gate(t *testing.T, host string) (arrived <-chan struct{}, open func()) {
 		}
 		in <- struct{}{}
 		<-out
-		html("<p>through the gate").ServeHTTP(w, r)
+		testweb.HTML("<p>through the gate").ServeHTTP(w, r)
 	}))
 	open = sync.OnceFunc(func() { close(out) })
 	t.Cleanup(open)

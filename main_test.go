@@ -2,7 +2,6 @@ package bellglass_test
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -39,15 +38,8 @@ func TestMain(m *testing.M) {
 
 // options are those of a browser on the small internet.
 func options() bellglass.Options {
-	o := bellglass.Options{
-		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")), // to compare the levels
-		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1,
-		CacheTTL:           -1, // these tests look at visits
-		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
-	}
-	if testing.Verbose() {
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
+	o := suite.BrowserOptions(web)
+	o.HostRate, o.CacheTTL = -1, -1 // these tests look at visits
 	return o
 }
 

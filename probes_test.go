@@ -228,7 +228,7 @@ const forcePolicy, plainPolicy = "--force-webrtc-ip-handling-policy=disable_non_
 func TestEachBrowserKnowsOneSpelling(t *testing.T) {
 	lab := netlab.Need(t)
 	outside(t, lab)
-	web.Handle("webrtc.test", html(`<script>
+	web.Handle("webrtc.test", testweb.HTML(`<script>
 		const p = new RTCPeerConnection({iceServers: [{urls: 'stun:8.8.4.4:3478'}]});
 		p.createDataChannel('x');
 		p.onicecandidate = e => { if (!e.candidate) fetch('/gathered') };
@@ -274,7 +274,7 @@ func TestNoQUIC(t *testing.T) {
 	outside(t, lab)
 	web.Handle("quic.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Alt-Svc", `h3=":443"; ma=9999, h3="93.184.216.99:443"; ma=9999`)
-		html(`<p>page text<script>for (let i = 0; i < 3; i++) fetch('/?' + i)</script>`).ServeHTTP(w, r)
+		testweb.HTML(`<p>page text<script>for (let i = 0; i < 3; i++) fetch('/?' + i)</script>`).ServeHTTP(w, r)
 	}))
 	const demand = "--origin-to-force-quic-on=quic.test:443"
 	quic := func(s *netlab.Sniffer) bool {

@@ -2,7 +2,6 @@ package bellglass_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,13 +19,6 @@ func leads(code int, to func() string) http.Handler {
 		// Not http.Redirect: it would repair what is meant to be broken.
 		w.Header()["Location"] = []string{to()}
 		w.WriteHeader(code)
-	})
-}
-
-func html(body string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, "<!doctype html><title>Page</title>"+body)
 	})
 }
 
@@ -48,9 +40,9 @@ func TestRedirects(t *testing.T) {
 		"/302": leads(302, canary.URL), "/303": leads(303, canary.URL),
 		"/evil":       leads(302, to("https://evil.test/")),
 		"/r":          leads(302, canary.URL),
-		"/fetch":      html(`<p>page text<script>fetch('/r').catch(() => document.body.append('fetch failed'))</script>`),
+		"/fetch":      testweb.HTML(`<p>page text<script>fetch('/r').catch(() => document.body.append('fetch failed'))</script>`),
 		"/file":       leads(302, to("file:///etc/hostname")),
-		"/fetch-file": html(`<p id=p>page text<script>fetch('/file').then(r => r.text()).then(x => p.append(x), () => p.append(', fetch failed'))</script>`),
+		"/fetch-file": testweb.HTML(`<p id=p>page text<script>fetch('/file').then(r => r.text()).then(x => p.append(x), () => p.append(', fetch failed'))</script>`),
 		"/data":       leads(302, to("data:text/html,<h1>inline</h1><script>document.title='ran'</script>")),
 		"/javascript": leads(302, to("javascript:document.title='ran'")),
 		"/userinfo":   leads(302, to("https://allowed.test@evil.test/")),
@@ -59,17 +51,17 @@ func TestRedirects(t *testing.T) {
 		"/mapped":     leads(302, to("http://[::ffff:127.0.0.1]/")),
 		"/metadata":   leads(302, to("http://169.254.169.254/latest/")),
 		"/downgrade":  leads(302, to("http://allowed.test/plain")),
-		"/plain":      html("<p>over plain http"),
-		"/replace":    html(`<p>page text<script>setTimeout(() => location.replace('https://evil.test/'), 10)</script>`),
-		"/push":       html(`<p>page text<script>history.pushState({}, '', '/evil'); setTimeout(() => location.reload(), 10)</script>`),
-		"/open":       html(`<p>page text<script>setTimeout(() => { document.open(); document.write('<p>page text<iframe src="https://evil.test/">'); document.close() }, 10)</script>`),
-		"/post":       html(`<p>page text<form id=f method=post action="https://evil.test/"><input name=x value=y></form><script>setTimeout(() => f.submit(), 10)</script>`),
-		"/blob":       html(`<p>page text<script>setTimeout(() => { location.href = URL.createObjectURL(new Blob(['<p>blob<script>fetch("https://evil.test/")</'+'script>'], {type: 'text/html'})) }, 10)</script>`),
-		"/data-page":  html(`<p>page text<script>setTimeout(() => { location.href = 'data:text/html,<script>fetch("https://evil.test/")</'+'script>' }, 10)</script>`),
-		"/top":        html(`<p>page text<iframe src="/top-frame"></iframe>`),
-		"/top-frame":  html(`<script>top.location.href = 'https://evil.test/'</script>`),
+		"/plain":      testweb.HTML("<p>over plain http"),
+		"/replace":    testweb.HTML(`<p>page text<script>setTimeout(() => location.replace('https://evil.test/'), 10)</script>`),
+		"/push":       testweb.HTML(`<p>page text<script>history.pushState({}, '', '/evil'); setTimeout(() => location.reload(), 10)</script>`),
+		"/open":       testweb.HTML(`<p>page text<script>setTimeout(() => { document.open(); document.write('<p>page text<iframe src="https://evil.test/">'); document.close() }, 10)</script>`),
+		"/post":       testweb.HTML(`<p>page text<form id=f method=post action="https://evil.test/"><input name=x value=y></form><script>setTimeout(() => f.submit(), 10)</script>`),
+		"/blob":       testweb.HTML(`<p>page text<script>setTimeout(() => { location.href = URL.createObjectURL(new Blob(['<p>blob<script>fetch("https://evil.test/")</'+'script>'], {type: 'text/html'})) }, 10)</script>`),
+		"/data-page":  testweb.HTML(`<p>page text<script>setTimeout(() => { location.href = 'data:text/html,<script>fetch("https://evil.test/")</'+'script>' }, 10)</script>`),
+		"/top":        testweb.HTML(`<p>page text<iframe src="/top-frame"></iframe>`),
+		"/top-frame":  testweb.HTML(`<script>top.location.href = 'https://evil.test/'</script>`),
 		"/crlf":       leads(302, to("http://allowed.test/landed?x=%0d%0aX-Injected:%20yes")),
-		"/landed":     html("<p>landed"),
+		"/landed":     testweb.HTML("<p>landed"),
 	} {
 		mux.Handle(path, h)
 	}

@@ -73,7 +73,7 @@ func TestPowersThatPagesDoNotHave(t *testing.T) {
 		{"control", `return fetch('https://elsewhere.test/tiny', {mode: 'no-cors'})`, "elsewhere.test"},
 	} {
 		host := strings.ToLower(strings.NewReplacer(" ", "-", ",", "").Replace(k.id)) + ".power.test"
-		web.Handle(host, html(`<p id=p>page text</p><script>
+		web.Handle(host, testweb.HTML(`<p id=p>page text</p><script>
 			const late = new Promise((_, no) => setTimeout(no, 2000));
 			Promise.race([(async () => { `+k.script+` })(), late]).then(() => p.append(' granted'), () => p.append(' refused'));
 		</script>`))
@@ -120,11 +120,11 @@ func TestFederatedSignInAsksNobody(t *testing.T) {
 // place, which is fetched where that place is open.
 func TestSourceMapsAreNotFetched(t *testing.T) {
 	canary := testweb.NewCanary(t)
-	web.Handle("maps.test", html(`<p>page text<script>throw new Error('x')
+	web.Handle("maps.test", testweb.HTML(`<p>page text<script>throw new Error('x')
 //# sourceMappingURL=`+canary.URL()+`page.map
 </script><style>p { color: red }
 /*# sourceMappingURL=`+canary.URL()+`style.map */</style>`))
-	web.Handle("scripts.test", html(`<p>page text<script src="`+canary.URL()+`page.js"></script>`))
+	web.Handle("scripts.test", testweb.HTML(`<p>page text<script src="`+canary.URL()+`page.js"></script>`))
 	open := newBrowser(t, func(o *bellglass.Options) {
 		o.UnsafeAllow = []string{canary.HostPort()}
 		o.UnsafeDial = dialLoopback(canary, o.UnsafeDial)
@@ -173,7 +173,7 @@ func TestSitesLearnNothingOfTheMachine(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		default:
-			html(page).ServeHTTP(w, r)
+			testweb.HTML(page).ServeHTTP(w, r)
 		}
 	}))
 	web.HandleConn("hello.test", 443, func(c net.Conn) {
@@ -249,7 +249,7 @@ func TestDownloadsWithHostileNames(t *testing.T) {
 func TestClickedFileLinksGoNowhere(t *testing.T) {
 	for i, attrs := range []string{``, `target=_blank`, `target=f`} {
 		host := fmt.Sprintf("files-%d.test", i)
-		web.Handle(host, html(`<p id=p>page text <a id=a href="file:///etc/passwd" `+attrs+`>link</a><iframe name=f></iframe><script>
+		web.Handle(host, testweb.HTML(`<p id=p>page text <a id=a href="file:///etc/passwd" `+attrs+`>link</a><iframe name=f></iframe><script>
 			a.click(); setTimeout(() => p.append(' and its end'), 500);
 		</script>`))
 		res := browse(t, bg, "https://"+host+"/")
@@ -266,7 +266,7 @@ func TestLinksAreBounded(t *testing.T) {
 		for i := range 10_000 {
 			fmt.Fprintf(&b, `<a href="https://evil.test/?token=%d-%s">%d</a> `, i, strings.Repeat("x", 500), i)
 		}
-		html(b.String()).ServeHTTP(w, r)
+		testweb.HTML(b.String()).ServeHTTP(w, r)
 	}))
 	res, err := bg.Links(t.Context(), bellglass.Request{Principal: who, URL: "https://links.test/"})
 	size := 0

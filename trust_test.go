@@ -155,7 +155,7 @@ func TestNoHostRidesOnAnothersConnection(t *testing.T) {
 		seen[r.Proto+" "+r.Host] = true
 		mu.Unlock()
 		w.Header().Set("Alt-Svc", `h2="hidden.front.test:443"; ma=3600`)
-		html(`<p id=p>page</p><script>(async () => {
+		testweb.HTML(`<p id=p>page</p><script>(async () => {
 			for (const name of ['listed', 'hidden', 'listed', 'hidden'])
 				await fetch('https://' + name + '.front.test/', {mode: 'no-cors'}).then(() => p.append(' ' + name), () => p.append(' no'));
 		})()</script>`).ServeHTTP(w, r)

@@ -234,7 +234,7 @@ func (p *forwardProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestBrowserBehindAForwardProxy(t *testing.T) {
 	web.Script("inside.test", testweb.Addrs("10.1.2.3"))
 	mux := http.NewServeMux()
-	mux.Handle("/", html(`<p>page text <b id=p></b><script>
+	mux.Handle("/", testweb.HTML(`<p>page text <b id=p></b><script>
 		fetch('/headers').then(r => r.text()).then(x => p.append(x))</script>`))
 	mux.HandleFunc("/headers", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "headers: %v", r.Header) })
 	web.Handle("behind.test", mux)
@@ -342,7 +342,7 @@ func TestUpstreamIsCheckedAtNew(t *testing.T) {
 // TestObserveTellsWhatAnAllowlistLacks: the page loads what no list names, and
 // the list that it tells is enough. Navigation is restricted all the while.
 func TestObserveTellsWhatAnAllowlistLacks(t *testing.T) {
-	web.Handle("observed.test", html(`<p>page text <b id=p></b>
+	web.Handle("observed.test", testweb.HTML(`<p>page text <b id=p></b>
 		<script src="https://cdn.observed-parts.test/text.js"></script>
 		<script src="http://observed-mirror.test:8080/text.js"></script>
 		<script src="http://10.0.0.1/text.js"></script>`))

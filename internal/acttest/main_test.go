@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -44,14 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 func options() bellglass.Options {
-	o := bellglass.Options{
-		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
-		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1, MaxPages: 12,
-		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
-	}
-	if testing.Verbose() {
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
+	o := suite.BrowserOptions(web)
+	o.HostRate, o.MaxPages = -1, 12
 	return o
 }
 

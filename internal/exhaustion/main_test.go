@@ -5,7 +5,6 @@ package exhaustion
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -29,16 +28,9 @@ func TestMain(m *testing.M) {
 // what is bounded here is work, and the machine may be busy.
 func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
-	o := bellglass.Options{
-		CacheTTL: -1, HostRate: -1,
-		IgnoreRobots: true, // these servers answer everything alike
-
-		Resolve: web.Resolve, UnsafeDial: web.Dial, CallTimeout: callTime,
-		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
-	}
-	if testing.Verbose() {
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
+	o := suite.BrowserOptions(web)
+	o.HostRate, o.CacheTTL, o.CallTimeout = -1, -1, callTime
+	o.IgnoreRobots = true // these servers answer everything alike
 	if change != nil {
 		change(&o)
 	}

@@ -252,3 +252,10 @@ func pause(r *http.Request, d time.Duration) bool {
 func page(title, format string, args ...any) []byte {
 	return fmt.Appendf(nil, "<!doctype html><html lang=en><meta charset=utf-8><title>%s</title>\n%s\n", title, fmt.Sprintf(format, args...))
 }
+
+// HTML answers every request with a page of this body.
+func HTML(body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		send(w, "text/html; charset=utf-8", []byte("<!doctype html><title>Page</title>"+body))
+	})
+}

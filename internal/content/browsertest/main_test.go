@@ -4,7 +4,6 @@ package browsertest
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"os"
 	"testing"
@@ -42,16 +41,9 @@ func TestMain(m *testing.M) {
 }
 
 func options() bellglass.Options {
-	o := bellglass.Options{
-		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
-		Resolve: web.Resolve, UnsafeDial: web.Dial, HostRate: -1,
-		IgnoreRobots: true, // these servers answer everything alike
-
-		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
-	}
-	if testing.Verbose() {
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
+	o := suite.BrowserOptions(web)
+	o.HostRate = -1
+	o.IgnoreRobots = true // these servers answer everything alike
 	return o
 }
 

@@ -1,16 +1,17 @@
 // Package suite runs the tests of a package in the lab of package netlab, on
 // one small internet, with a folder for temporary files of their own that must
 // be empty at the end: browsers leave nothing behind.
-//
-// It knows nothing of browsers.
 package suite
 
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"testing"
 
+	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
 	"github.com/bellglass/bellglass/internal/testweb/netlab"
 )
@@ -72,4 +73,18 @@ func (s suite) run() (code int, err error) {
 		return code, fmt.Errorf("left behind: %q", left)
 	}
 	return code, nil
+}
+
+// BrowserOptions are those of a browser on the small internet, whose authority
+// it trusts. BELLGLASS_SEAL chooses the level, to compare them.
+func BrowserOptions(web *testweb.Web) bellglass.Options {
+	o := bellglass.Options{
+		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
+		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
+	}
+	if testing.Verbose() {
+		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	return o
 }

@@ -1,4 +1,4 @@
-package bellglass_test
+package readtest
 
 import (
 	"context"
@@ -35,7 +35,7 @@ var decided = map[string]func(*testweb.Case){
 // TestCases runs the reading steps of every case: pages that once broke a tool
 // which does this job. Steps that act are for sessions.
 func TestCases(t *testing.T) {
-	cases, err := testweb.LoadCases("testdata/cases/pages")
+	cases, err := testweb.LoadCases("../../testdata/cases/pages")
 	if err != nil {
 		t.Fatal(err)
 	}

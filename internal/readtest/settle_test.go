@@ -1,4 +1,4 @@
-package bellglass_test
+package readtest
 
 import (
 	"net/http"
@@ -58,11 +58,11 @@ func TestScriptThatLeavesWhileParsing(t *testing.T) {
 			case <-time.After(6 * time.Second):
 			case <-r.Context().Done():
 			}
-			html("<p>arrived").ServeHTTP(w, r)
+			testweb.HTML("<p>arrived").ServeHTTP(w, r)
 		case "/form":
-			html(`<form action=/slow><input name=q></form><script>document.forms[0].submit()</script><p>rest`).ServeHTTP(w, r)
+			testweb.HTML(`<form action=/slow><input name=q></form><script>document.forms[0].submit()</script><p>rest`).ServeHTTP(w, r)
 		default:
-			html(`<script>location.href = '/slow'</script><p>rest`).ServeHTTP(w, r)
+			testweb.HTML(`<script>location.href = '/slow'</script><p>rest`).ServeHTTP(w, r)
 		}
 	}))
 	for _, path := range []string{"/", "/form"} {

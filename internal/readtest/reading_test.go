@@ -1,4 +1,4 @@
-package bellglass_test
+package readtest
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bellglass/bellglass/internal/testweb"
 )
 
 // TestMediaTypeIsBounded: it is the site's words, and stands outside the fence.
@@ -65,7 +67,7 @@ func TestFramesInShadowTreesAreSeenOrHidden(t *testing.T) {
 		put('visibility:hidden', 'open', 'hidden-visibility'); put('height:0;overflow:hidden', 'open', 'hidden-clipped');
 		put('', 'open', 'hidden-filter', 'filter:opacity(0)'); put('clip-path:inset(50%)', 'closed', 'hidden-clippath');
 	</script>`
-	web.Handle("shadow.test", html("<p>page text"+put))
+	web.Handle("shadow.test", testweb.HTML("<p>page text"+put))
 	res := browse(t, bg, "https://shadow.test/")
 	for _, want := range []string{"page text", "seen-open", "seen-closed"} {
 		if !strings.Contains(res.Text, want) {
@@ -88,7 +90,7 @@ func TestApplicationsGetTheirData(t *testing.T) {
 			fmt.Fprint(w, "the data has come")
 			return
 		}
-		html(menu+"<main><h1>Things</h1><div id=root>Loading…</div></main>"+footer+
+		testweb.HTML(menu+"<main><h1>Things</h1><div id=root>Loading…</div></main>"+footer+
 			`<script>fetch('/api').then(r => r.text()).then(t => { root.textContent = t })</script>`).ServeHTTP(w, r)
 	}))
 	if res := browse(t, bg, "https://app.test/"); !strings.Contains(res.Text, "the data has come") {
