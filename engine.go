@@ -84,7 +84,10 @@ func (b *Browser) load(ctx context.Context, u *policy.URL, tenant string, run *e
 		return page, release, busy(wait)
 	}
 	if final, bad := policy.ParseURL(page.URL); err == nil && bad == nil && page.Header == "" && b.rules.CheckURL(final) == nil {
-		err = b.permitted(ctx, final, tenant, run)
+		if err = b.permitted(ctx, final, tenant, run); unverified(err) && b.o.Engine != EngineHTTP {
+			release() // what was read is here; its tab is not needed
+			release, err = b.robotsByBrowser(ctx, final, tenant, run)
+		}
 	}
 	return page, release, err
 }
