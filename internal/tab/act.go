@@ -91,22 +91,24 @@ func (t *Tab) aim(ctx context.Context, n Node, script string) (look.Point, error
 // Click clicks at a point that [Live.Aim] found, and waits until the page has
 // settled.
 func (l *Live) Click(ctx context.Context, x, y float64) error {
-	t, err := l.page()
-	if err != nil {
-		return err
-	}
-	alive, stop := t.whileAlive(ctx)
-	defer stop()
-	l.turn(t, actSpan)
-	if _, err := t.press(alive, x, y); err != nil {
-		return l.after(ctx, t, unresponsive(alive, err))
-	}
-	return l.after(ctx, t, l.run(ctx, t))
+	return l.act(ctx, func(alive context.Context, t *Tab) error {
+		_, err := t.press(alive, x, y)
+		return unresponsive(alive, err)
+	})
 }
 
 // Press presses a key where the focus is, and waits until the page has
 // settled.
 func (l *Live) Press(ctx context.Context, k Key) error {
+	return l.act(ctx, func(alive context.Context, t *Tab) error {
+		_, err := t.key(alive, k, 0)
+		return unresponsive(alive, err)
+	})
+}
+
+// act does something to the page shown, and waits until that has settled. The
+// context of do ends with the page's process, too.
+func (l *Live) act(ctx context.Context, do func(alive context.Context, t *Tab) error) error {
 	t, err := l.page()
 	if err != nil {
 		return err
@@ -114,8 +116,8 @@ func (l *Live) Press(ctx context.Context, k Key) error {
 	alive, stop := t.whileAlive(ctx)
 	defer stop()
 	l.turn(t, actSpan)
-	if _, err := t.key(alive, k, 0); err != nil {
-		return l.after(ctx, t, unresponsive(alive, err))
+	if err := do(alive, t); err != nil {
+		return l.after(ctx, t, err)
 	}
 	return l.after(ctx, t, l.run(ctx, t))
 }

@@ -64,21 +64,13 @@ func (l *Live) Set(ctx context.Context, n Node, typ, text string) error {
 
 // with calls a function of fill.js that changes the page, and settles.
 func (l *Live) with(ctx context.Context, n Node, function, arg string, judge func(answer string) error) error {
-	t, err := l.page()
-	if err != nil {
-		return err
-	}
-	alive, stop := t.whileAlive(ctx)
-	defer stop()
-	l.turn(t, actSpan)
-	answer, err := t.on(alive, n, function, arg)
-	if err != nil {
-		return l.after(ctx, t, err)
-	}
-	if err := judge(answer); err != nil {
-		return err
-	}
-	return l.after(ctx, t, l.run(ctx, t))
+	return l.act(ctx, func(alive context.Context, t *Tab) error {
+		answer, err := t.on(alive, n, function, arg)
+		if err != nil {
+			return err
+		}
+		return judge(answer)
+	})
 }
 
 // ask calls a function of fill.js that changes nothing.
