@@ -112,18 +112,13 @@ func (s *Session) navigated(ctx context.Context, op string, wait time.Duration, 
 	return v
 }
 
-// answered tells an answer that the proxy gave in a site's place, which over
-// plain http is a response like others, for what it is.
+// answered tells an answer that the proxy gave in a site's place.
 func (s *Session) answered(state tab.State) error {
 	u, err := policy.ParseURL(state.URL)
-	if err != nil || u.Scheme != "http" {
+	if err != nil {
 		return nil
 	}
-	reason := Reason(state.Header)
-	if _, known := reasons[reason]; !known {
-		reason = ReasonProxy
-	}
-	return reasonError("navigate", reason, "("+u.Host.String()+")", fmt.Errorf("the proxy answered for %s", u.HostPort()))
+	return proxyAnswered("navigate", state.Header, u)
 }
 
 // StateRequest asks for the page as it is now. The zero value asks for the
@@ -142,8 +137,6 @@ type StateRequest struct {
 	Page int
 	// WaitFor waits until the page shows this text, up to the time of an act.
 	WaitFor string
-	// Full asks for the whole digest, where a difference would do.
-	Full bool
 }
 
 // Ref names an element of a digest.

@@ -360,19 +360,8 @@ func (b *Browser) judge(p *tab.Page, run *egress.Run) error {
 		}
 		return err
 	}
-	// Over plain http a refusal is a response like others; the proxy removes
-	// this header from what sites send. Over https it could be the site's.
-	if p.Header != "" && u.Scheme == "http" {
-		reason := Reason(p.Header)
-		switch _, known := reasons[reason]; {
-		case !known:
-			reason = ReasonProxy
-		case reason == ReasonInvalidArgument:
-			// What the page made the browser ask for, such as with more
-			// cookies than a request can hold: no argument of the caller's.
-			reason = ReasonConnection
-		}
-		return reasonError("browse", reason, "("+u.Host.String()+")", fmt.Errorf("the proxy answered for %s", u.HostPort()))
+	if err := proxyAnswered("browse", p.Header, u); err != nil {
+		return err
 	}
 	if err := b.rules.CheckURL(u); err != nil {
 		return err
@@ -381,4 +370,24 @@ func (b *Browser) judge(p *tab.Page, run *egress.Run) error {
 		return reasonError("browse", ReasonAuth, "", nil)
 	}
 	return nil
+}
+
+// proxyAnswered tells an answer that the proxy gave in a site's place for what
+// it is. Header is the value of [egress.ReasonHeader]. Over plain http such an
+// answer is a response like others, and the proxy removes the header from what
+// sites send; over https it could be the site's, and says nothing.
+func proxyAnswered(op, header string, u *policy.URL) error {
+	if header == "" || u.Scheme != "http" {
+		return nil
+	}
+	reason := Reason(header)
+	switch _, known := reasons[reason]; {
+	case !known:
+		reason = ReasonProxy
+	case reason == ReasonInvalidArgument:
+		// What the page made the browser ask for, such as with more cookies
+		// than a request can hold: no argument of the caller's.
+		reason = ReasonConnection
+	}
+	return reasonError(op, reason, "("+u.Host.String()+")", fmt.Errorf("the proxy answered for %s", u.HostPort()))
 }

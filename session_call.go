@@ -55,7 +55,7 @@ func (s *Session) begin(ctx context.Context, op string) (context.Context, func()
 	}, nil
 }
 
-// check judges a URL by the session's rules and guardrails.
+// check judges a URL by the rules of where the session may go.
 func (s *Session) check(raw string) error {
 	u, err := policy.ParseURL(raw)
 	if err != nil {

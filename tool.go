@@ -151,7 +151,7 @@ func sessionTools(selectors bool) []sessionTool {
 			Name: "browser_state", Title: "Look at the page", ReadOnly: true,
 			Description: "The page as it is now, with a new generation.",
 			InputSchema: object("", property("offset", "integer", "Skip so many elements"), property("max_elements", "integer", ""), property("scroll_pages", "number", ""),
-				property("scroll_to_index", "integer", "Needs generation"), generation, property("page", "integer", "Go to an open page by number"), property("wait_for", "string", "Text to wait for"), property("full", "boolean", "No difference, all of it")),
+				property("scroll_to_index", "integer", "Needs generation"), generation, property("page", "integer", "Go to an open page by number"), property("wait_for", "string", "Text to wait for"), property("full", "boolean", "All of it, as always")),
 		}, runState},
 		{Tool{
 			Name: "browser_click", Title: "Click", Destructive: true,
@@ -220,7 +220,7 @@ func runState(s *Session, ctx context.Context, raw json.RawMessage) ToolResult {
 	var index, generation *int
 	err := answer.Decode(raw, map[string]any{
 		"max_elements": &r.MaxElements, "offset": &r.Offset, "scroll_pages": &r.ScrollPages, "scroll_to_index": &index, "generation": &generation,
-		"page": &r.Page, "wait_for": &r.WaitFor, "full": &r.Full,
+		"page": &r.Page, "wait_for": &r.WaitFor, "full": new(bool),
 	})
 	if err == nil && index != nil && generation == nil {
 		err = errors.New(`"scroll_to_index" needs "generation"`)

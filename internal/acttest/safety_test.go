@@ -373,3 +373,16 @@ func TestSelectorsAreData(t *testing.T) {
 		t.Errorf("not enabled: %s", r.Text)
 	}
 }
+
+// TestCookiesBeyondMeasureAreNoMistakeOfTheCaller: what a page made the browser
+// ask for, and the proxy does not pass on, is told as a connection that failed,
+// as it is to who only reads.
+func TestCookiesBeyondMeasureAreNoMistakeOfTheCaller(t *testing.T) {
+	t.Parallel()
+	a := open(t, bellglass.SessionOptions{})
+	at := serve("hoarder.test", `<p>x<script>for (let i = 0; i < 100; i++) document.cookie = 'c' + i + '=' + 'x'.repeat(3900)</script>`)
+	a.goTo(at)
+	if r := a.call("navigate", map[string]any{"url": at + "next"}); r.str("reason") != "connection_failed" {
+		t.Errorf("got %s", r.Text)
+	}
+}
