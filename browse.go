@@ -292,7 +292,7 @@ func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *
 func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
 	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
-	r.Take, r.Render, r.Intercept = wants, rendered, looksRaw(r.URL)
+	r.Take, r.Render, r.Intercept = wants, rendered, r.Head > 0 || looksRaw(r.URL)
 	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
 	for try := 0; ; try++ {
 		var slot *slot

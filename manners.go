@@ -270,7 +270,7 @@ func unverified(err error) bool {
 func (b *Browser) robotsByBrowser(ctx context.Context, u *policy.URL, tenant string, run *egress.Run) (release func(), err error) {
 	release = func() {}
 	a, err := b.manners.robots.Get(ctx, robotsKey(tenant, u), func(ctx context.Context) (robots.Answer, error) {
-		page, free, err := b.attempt(ctx, tab.Request{URL: u.Scheme + "://" + u.HostPort() + "/robots.txt"}, tenant, run, unasked)
+		page, free, err := b.attempt(ctx, tab.Request{URL: u.Scheme + "://" + u.HostPort() + "/robots.txt", Head: robots.MaxBytes}, tenant, run, unasked)
 		if free == nil {
 			release = nil
 			return robots.Answer{}, err
@@ -283,7 +283,10 @@ func (b *Browser) robotsByBrowser(ctx context.Context, u *policy.URL, tenant str
 		case page.Partial || page.TimedOut:
 			return a, tab.ErrTimeout
 		}
-		if a.Status = page.Status; a.Unreachable() {
+		if a.Status = page.Status; a.Status == http.StatusTooManyRequests {
+			return a, busy(max(b.manners.hold(tenant, u.Host.String(), page.RetryAfter), retryAfter))
+		}
+		if a.Unreachable() {
 			a.Keep = robotsOutage
 		}
 		if page.Body != nil && page.Status >= 200 && page.Status < 300 {

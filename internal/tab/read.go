@@ -50,6 +50,10 @@ type Request struct {
 	// Render is asked about each body that was taken: the content type under
 	// which the browser is to render it after all, or "". If nil, none is.
 	Render func(mediaType, charset string, body []byte) string
+	// Head, if not zero, is how much of the answer's body is wanted, as it came
+	// and whatever its type: nothing of it is rendered, nor run. It needs
+	// Intercept, and takes the place of Take and Render.
+	Head int
 	// NoScripts reads the page as a browser without scripts shows it.
 	NoScripts bool
 	// Real leaves the page on the real clock.

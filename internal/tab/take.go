@@ -76,18 +76,18 @@ func (t *Tab) answered(s *cdp.Session, ev *fetch.EventRequestPaused) {
 
 // take decides whether the body of this answer is wanted.
 func (v *visit) take(ev *fetch.EventRequestPaused) *taken {
-	if v.req.Take == nil || ev.ResponseErrorReason != "" || ev.Request == nil || ev.ResponseStatusCode >= 300 && ev.ResponseStatusCode < 400 {
+	if v.req.Take == nil && v.req.Head == 0 || ev.ResponseErrorReason != "" || ev.Request == nil || ev.ResponseStatusCode >= 300 && ev.ResponseStatusCode < 400 {
 		return nil
 	}
 	n := &taken{url: ev.Request.URL + ev.Request.URLFragment, status: int(ev.ResponseStatusCode), request: ev.RequestID}
 	coded := false
 	for _, h := range ev.ResponseHeaders {
 		switch {
-		case strings.EqualFold(h.Name, "content-disposition") && isAttachment(h.Value):
+		case v.req.Head == 0 && strings.EqualFold(h.Name, "content-disposition") && isAttachment(h.Value):
 			return nil // refused as the download that it is
 		case strings.EqualFold(h.Name, "content-type"):
 			typ, params, err := mime.ParseMediaType(h.Value)
-			if err != nil && typ == "" {
+			if err != nil && typ == "" && v.req.Head == 0 {
 				return nil
 			}
 			n.mime, n.charset = typ, strings.ToLower(params["charset"])
@@ -101,7 +101,7 @@ func (v *visit) take(ev *fetch.EventRequestPaused) *taken {
 			n.retryAfter = h.Value
 		}
 	}
-	if n.mime == "" || !v.req.Take(n.mime) {
+	if v.req.Head == 0 && (n.mime == "" || !v.req.Take(n.mime)) {
 		return nil
 	}
 	if coded {
@@ -116,10 +116,10 @@ func (v *visit) take(ev *fetch.EventRequestPaused) *taken {
 func (t *Tab) readBody(ctx context.Context, s *cdp.Session, ev *fetch.EventRequestPaused, n *taken) {
 	err := t.drain(ctx, s, ev.RequestID, n)
 	t.mu.Lock()
-	render := t.visit.req.Render
+	render, head := t.visit.req.Render, t.visit.req.Head
 	body := n.body
 	t.mu.Unlock()
-	if typ := ""; err == nil && render != nil {
+	if typ := ""; err == nil && render != nil && head == 0 {
 		if typ = render(n.mime, n.charset, body); typ != "" {
 			t.update(func(v *visit, _ time.Time) { v.taken, v.given = nil, n.mime })
 			cdp.Go(s, fetch.FulfillRequest, fetch.FulfillRequestParams{
@@ -142,14 +142,17 @@ func (t *Tab) drain(ctx context.Context, s *cdp.Session, id fetch.RequestID, n *
 		if err != nil {
 			break
 		}
-		fatal := false
+		enough, fatal := false, false
 		t.update(func(v *visit, _ time.Time) {
 			n.body = append(n.body, r.Data...)
+			if head := v.req.Head; head > 0 && len(n.body) >= head {
+				n.body, n.size, enough = n.body[:head], 0, true
+			}
 			if limit := v.req.MaxBytes; limit > 0 && int64(len(n.body)) > limit {
 				v.fatal, fatal = ErrTooLarge, true
 			}
 		})
-		if r.EOF || fatal {
+		if r.EOF || enough || fatal {
 			break
 		}
 	}
