@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -150,6 +151,10 @@ func runs(pid int) bool {
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
+			// Under nohup these tests, and what they start, ignore a hangup.
+			caught := make(chan os.Signal, 1)
+			signal.Notify(caught, sig)
+			defer signal.Stop(caught)
 			addr := site(t)
 			cmd, tmp := start(t, "browse", "--seal", "proxy-only", "--unsafe-allow", addr, "http://"+addr+"/hang")
 			var out bytes.Buffer
