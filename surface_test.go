@@ -261,13 +261,11 @@ func TestClickedFileLinksGoNowhere(t *testing.T) {
 
 // TestLinksAreBounded: EXF-006.
 func TestLinksAreBounded(t *testing.T) {
-	web.Handle("links.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var b strings.Builder
-		for i := range 10_000 {
-			fmt.Fprintf(&b, `<a href="https://evil.test/?token=%d-%s">%d</a> `, i, strings.Repeat("x", 500), i)
-		}
-		testweb.HTML(b.String()).ServeHTTP(w, r)
-	}))
+	var page strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&page, `<a href="https://evil.test/?token=%d-%s">%d</a> `, i, strings.Repeat("x", 500), i)
+	}
+	web.Handle("links.test", testweb.HTML(page.String()))
 	res, err := bg.Links(t.Context(), bellglass.Request{Principal: who, URL: "https://links.test/"})
 	size := 0
 	for _, l := range res.Links {

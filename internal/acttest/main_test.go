@@ -92,7 +92,7 @@ func (a *agent) call(tool string, args map[string]any) answer {
 	if err != nil {
 		a.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), suite.Patience)
 	defer cancel()
 	began := time.Now()
 	r := answer{ToolResult: a.s.Call(ctx, "browser_"+tool, raw), took: time.Since(began)}

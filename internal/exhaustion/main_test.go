@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
 	o := suite.BrowserOptions(web)
-	o.HostRate, o.CacheTTL, o.CallTimeout = -1, -1, callTime
+	o.HostRate, o.CacheTTL = -1, -1
+	o.CallTimeout, o.NavigationTimeout = callTime, navigationTime
 	o.IgnoreRobots = true // these servers answer everything alike
 	if change != nil {
 		change(&o)
@@ -50,7 +51,10 @@ func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browse
 // for.
 func hasty(o *bellglass.Options) { o.NavigationTimeout = 5 * time.Second }
 
-const callTime = 25 * time.Second
+const (
+	callTime       = 25 * time.Second
+	navigationTime = 15 * time.Second
+)
 
 // browse reads a page as a tenant, and fails the test when that takes longer
 // than a call may.

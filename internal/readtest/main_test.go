@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
@@ -47,7 +46,7 @@ func options() bellglass.Options {
 // browse reads a page and fails the test on misuse.
 func browse(t testing.TB, b *bellglass.Browser, url string) bellglass.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), suite.Patience)
 	defer cancel()
 	res, err := b.Browse(ctx, bellglass.Request{Principal: who, URL: url})
 	if err != nil {

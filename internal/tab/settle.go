@@ -54,11 +54,12 @@ const (
 	unstickAgain = time.Second
 	// A document of more than heavy bytes is laid out again and again while it
 	// is parsed, each time for seconds. One whose process then gives no sign of
-	// life for wedged at a time, or for wedgedTotal in all, is too large to be
-	// read. (Ten megabytes of paragraphs took five seconds a layout, measured.)
+	// life for this part of Request.Timeout at a time, or wedgedTotal of it in
+	// all, is too large to be read. (Of the usual 15 seconds that is 3.75 and 6;
+	// ten megabytes of paragraphs took five a layout, measured.)
 	heavy       = 2 << 20
-	wedged      = 4 * time.Second
-	wedgedTotal = 6 * time.Second
+	wedged      = 1. / 4
+	wedgedTotal = 2. / 5
 	// grace is the real time given once to sockets and workers, which virtual
 	// time does not know; a socket's is over socketQuiet after it spoke.
 	grace       = 300 * time.Millisecond
@@ -145,6 +146,11 @@ func (v *visit) limit() time.Time {
 	return later(v.doc.load, v.from).Add(afterLoad)
 }
 
+// share is a part of the time that the page is given.
+func (v *visit) share(of float64) time.Duration {
+	return time.Duration(of * float64(v.req.Timeout))
+}
+
 // waitFor waits until the deadline, and settles when it has passed.
 func waitFor(now, deadline time.Time) (action, time.Time) {
 	if !now.Before(deadline) {
@@ -159,7 +165,7 @@ func (t *Tab) decideParsing(v *visit, now, deadline time.Time) (action, time.Tim
 		switch {
 		case v.doc.pinged.IsZero() && now.Sub(v.doc.last) > time.Second:
 			return actPing, now
-		case !v.doc.pinged.IsZero() && now.Sub(v.doc.pinged) > min(wedged, wedgedTotal-v.doc.silent):
+		case !v.doc.pinged.IsZero() && now.Sub(v.doc.pinged) > min(v.share(wedged), v.share(wedgedTotal)-v.doc.silent):
 			v.fatal = ErrTooLarge
 			return actFail, now
 		}

@@ -227,9 +227,16 @@ func TestTooLongTextIsRefused(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	z.Write(bytes.Repeat([]byte("a "), 20<<20))
+	z.Write(bytes.Repeat([]byte("a "), 8<<20))
 	z.Close()
-	res := browse(t, bg, bellglass.Request{URL: serve("bomb.test", "text/csv", b.String(), "Content-Encoding", "gzip")})
+	o := options()
+	o.MaxPageBytes = 4 << 20
+	narrow, err := bellglass.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer narrow.Close()
+	res := browse(t, narrow, bellglass.Request{URL: serve("bomb.test", "text/csv", b.String(), "Content-Encoding", "gzip")})
 	if res.Reason != bellglass.ReasonTooLarge {
 		t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)
 	}

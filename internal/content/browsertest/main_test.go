@@ -55,7 +55,7 @@ func browse(t testing.TB, b *bellglass.Browser, r bellglass.Request) bellglass.R
 	t.Helper()
 	free <- struct{}{}
 	defer func() { <-free }()
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), suite.Patience)
 	defer cancel()
 	if r.Principal == (bellglass.Principal{}) {
 		r.Principal = who

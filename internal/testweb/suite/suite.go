@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
@@ -75,12 +76,22 @@ func (s suite) run() (code int, err error) {
 	return code, nil
 }
 
+// Times of the tests' browsers, and of their callers. They are long: what tests
+// ask is not how fast this machine is, which may be busy and slowed by the race
+// detector. A test that waits for the end of one sets its own.
+const (
+	callTime       = 60 * time.Second
+	navigationTime = 40 * time.Second
+	Patience       = 90 * time.Second
+)
+
 // BrowserOptions are those of a browser on the small internet, whose authority
 // it trusts. BELLGLASS_SEAL chooses the level, to compare them.
 func BrowserOptions(web *testweb.Web) bellglass.Options {
 	o := bellglass.Options{
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
 		Resolve: web.Resolve, UnsafeDial: web.Dial,
+		CallTimeout: callTime, NavigationTimeout: navigationTime,
 		UnsafeBrowserFlags: []string{"--ignore-certificate-errors-spki-list=" + web.SPKIHash()},
 	}
 	if testing.Verbose() {
