@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,39 +13,9 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 	"github.com/bellglass/bellglass/policy"
 )
-
-// starts collects the process ids of the browsers that are started.
-type starts struct {
-	slog.Handler
-	mu   sync.Mutex
-	pids []int
-}
-
-func (s *starts) Enabled(context.Context, slog.Level) bool { return true }
-
-func (s *starts) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "pid" {
-			s.mu.Lock()
-			s.pids = append(s.pids, int(a.Value.Int64()))
-			s.mu.Unlock()
-		}
-		return true
-	})
-	return nil
-}
-
-func (s *starts) all() []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]int(nil), s.pids...)
-}
-
-func watched(s *starts) func(*bellglass.Options) {
-	return func(o *bellglass.Options) { o.Logger = slog.New(s) }
-}
 
 func TestPrincipalIsRequired(t *testing.T) {
 	for _, p := range []bellglass.Principal{{}, {Tenant: "t"}, {Run: "r"}, {Tenant: " ", Run: "r"}, {Tenant: "t", Run: "\t"}} {
@@ -175,10 +144,10 @@ func TestCallDeadline(t *testing.T) {
 func kill(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
 
 func TestCrashedBrowserIsAResultAndIsReplaced(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, watched(s))
+	s := &suite.Starts{}
+	b := newBrowser(t, s.Watch)
 	web.Handle("kill.test", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		for _, pid := range s.all() {
+		for _, pid := range s.PIDs() {
 			kill(pid)
 		}
 	}))
@@ -189,24 +158,24 @@ func TestCrashedBrowserIsAResultAndIsReplaced(t *testing.T) {
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("the next call: %s %s %v", res.Status, res.Reason, res.Err)
 	}
-	if n := len(s.all()); n != 2 {
+	if n := len(s.PIDs()); n != 2 {
 		t.Errorf("%d browsers were started, want 2", n)
 	}
 }
 
 func TestBrowserThatDiedIdleIsReplacedUnseen(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, watched(s))
+	s := &suite.Starts{}
+	b := newBrowser(t, s.Watch)
 	browse(t, b, "http://site.test/tiny")
-	kill(s.all()[0])
+	kill(s.PIDs()[0])
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)
 	}
 }
 
 func TestTenantsNeverShareABrowser(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, watched(s))
+	s := &suite.Starts{}
+	b := newBrowser(t, s.Watch)
 	read := func(tenant string) {
 		t.Helper()
 		res, err := b.Browse(t.Context(), bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "1"}, URL: "http://site.test/tiny"})
@@ -219,7 +188,7 @@ func TestTenantsNeverShareABrowser(t *testing.T) {
 		want   int // browsers started so far
 	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"a", 3}} {
 		read(k.tenant)
-		if n := len(s.all()); n != k.want {
+		if n := len(s.PIDs()); n != k.want {
 			t.Errorf("after %s: %d browsers, want %d", k.tenant, n, k.want)
 		}
 	}
@@ -314,8 +283,8 @@ func TestImagesMediaAndFontsAreDropped(t *testing.T) {
 
 // TestBombLeavesTheBrowserUsable: one endless word, 64 MB of it in 64 KB.
 func TestBombLeavesTheBrowserUsable(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, watched(s))
+	s := &suite.Starts{}
+	b := newBrowser(t, s.Watch)
 	res := browse(t, b, "http://site.test/bomb?coding=gzip&mib=64")
 	if res.Status != bellglass.StatusError || res.Reason != bellglass.ReasonTooLarge && res.Reason != bellglass.ReasonUnresponsive {
 		t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)

@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"bench":                   {},
 	"internal/exhaustion":     {},
 	"internal/readtest":       {},
+	"internal/sealtest":       {},
 
 	"internal/content/browsertest": {},
 }

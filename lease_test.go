@@ -16,6 +16,7 @@ import (
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 // gate serves a page that comes only when the test lets it.
@@ -39,8 +40,8 @@ func gate(t *testing.T, host string) (arrived <-chan struct{}, open func()) {
 // TestBusyCallsStartNothing: a refused call once counted as one of the pages
 // after which a browser is replaced.
 func TestBusyCallsStartNothing(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, func(o *bellglass.Options) { watched(s)(o); o.MaxPages = 1 })
+	s := &suite.Starts{}
+	b := newBrowser(t, func(o *bellglass.Options) { s.Watch(o); o.MaxPages = 1 })
 	arrived, open := gate(t, "full.test")
 	var wg sync.WaitGroup
 	wg.Go(func() { browse(t, b, "http://full.test/") })
@@ -52,7 +53,7 @@ func TestBusyCallsStartNothing(t *testing.T) {
 	}
 	open()
 	wg.Wait()
-	if n := len(s.all()); n != 1 {
+	if n := len(s.PIDs()); n != 1 {
 		t.Errorf("%d browsers were started, want 1", n)
 	}
 }
@@ -60,8 +61,8 @@ func TestBusyCallsStartNothing(t *testing.T) {
 // TestTenantsReadAtTheSameTime: each in a browser of its own, and together no
 // more pages than MaxPages.
 func TestTenantsReadAtTheSameTime(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, func(o *bellglass.Options) { watched(s)(o); o.MaxPages = 2 })
+	s := &suite.Starts{}
+	b := newBrowser(t, func(o *bellglass.Options) { s.Watch(o); o.MaxPages = 2 })
 	arrived, open := gate(t, "both.test")
 	read := func(tenant string) bellglass.Result {
 		res, err := b.Browse(t.Context(), bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "1"}, URL: "http://both.test/"})
@@ -79,7 +80,7 @@ func TestTenantsReadAtTheSameTime(t *testing.T) {
 		})
 		<-arrived
 	}
-	if n := len(s.all()); n != 2 {
+	if n := len(s.PIDs()); n != 2 {
 		t.Errorf("two tenants at once have %d browsers", n)
 	}
 	start := time.Now()
@@ -108,9 +109,9 @@ func wrapper(t *testing.T, first string) string {
 // TestCallsDoNotWaitForAStart longer than they may, and do not end it for
 // those that can wait.
 func TestCallsDoNotWaitForAStart(t *testing.T) {
-	s := &starts{}
+	s := &suite.Starts{}
 	b := newBrowser(t, func(o *bellglass.Options) {
-		watched(s)(o)
+		s.Watch(o)
 		o.BrowserBin, o.Seal = wrapper(t, "sleep 1"), bellglass.SealProxyOnly
 	})
 	for range 3 {
@@ -130,7 +131,7 @@ func TestCallsDoNotWaitForAStart(t *testing.T) {
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("who waits: %s %s %v", res.Status, res.Reason, res.Err)
 	}
-	if n := len(s.all()); n != 1 {
+	if n := len(s.PIDs()); n != 1 {
 		t.Errorf("%d browsers were started, want 1", n)
 	}
 }
@@ -160,8 +161,8 @@ func TestCloseDuringAStart(t *testing.T) {
 
 // TestDeadBrowsersLeaveNothing: each once left the listeners of its pages.
 func TestDeadBrowsersLeaveNothing(t *testing.T) {
-	s := &starts{}
-	b := newBrowser(t, watched(s))
+	s := &suite.Starts{}
+	b := newBrowser(t, s.Watch)
 	descriptors := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -177,7 +178,7 @@ func TestDeadBrowsersLeaveNothing(t *testing.T) {
 		if i == 1 {
 			before = descriptors()
 		}
-		kill(s.all()[i])
+		kill(s.PIDs()[i])
 	}
 	if n := descriptors(); n > before+8 { // others of the suite are at work, too
 		t.Errorf("%d descriptors after four deaths, %d before", n, before)
@@ -219,12 +220,12 @@ func children(t *testing.T, pid int, part string) []int {
 func TestLostPartsOfTheBrowserAreNoDeadEnd(t *testing.T) {
 	for _, part := range []string{"--type=renderer", "--type=zygote", "network.mojom", "--type=gpu"} {
 		t.Run(part, func(t *testing.T) {
-			s := &starts{}
-			b := newBrowser(t, watched(s))
+			s := &suite.Starts{}
+			b := newBrowser(t, s.Watch)
 			if res := browse(t, b, "https://site.test/tiny"); res.Status != bellglass.StatusOK {
 				t.Fatalf("first: %s %s %v", res.Status, res.Reason, res.Err)
 			}
-			killed := children(t, s.all()[0], part)
+			killed := children(t, s.PIDs()[0], part)
 			for _, pid := range killed {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}

@@ -1,4 +1,4 @@
-package bellglass_test
+package sealtest
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/testweb"
 	"github.com/bellglass/bellglass/internal/testweb/netlab"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 	"github.com/bellglass/bellglass/policy"
 )
 
@@ -230,9 +231,9 @@ func TestMemoryHogIsEndedAndReplaced(t *testing.T) {
 			const all = []
 			for (let i = 1; i < 100; i++) all.push(new Uint8Array(16 << 20).fill(i))</script>`)
 	}))
-	s := &starts{}
+	s := &suite.Starts{}
 	b := newBrowser(t, func(o *bellglass.Options) {
-		watched(s)(o)
+		s.Watch(o)
 		o.MemoryLimit, o.MaxPages = 512<<20, 1
 	})
 	if level, _, err := b.Seal(t.Context()); err != nil || level == bellglass.SealProxyOnly {
@@ -244,7 +245,7 @@ func TestMemoryHogIsEndedAndReplaced(t *testing.T) {
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("afterwards: %s %s (%v)", res.Status, res.Reason, res.Err)
 	}
-	if n := len(s.all()); n < 2 {
+	if n := len(s.PIDs()); n < 2 {
 		t.Errorf("%d browsers were started", n)
 	}
 }

@@ -1,4 +1,4 @@
-package bellglass_test
+package sealtest
 
 import (
 	"bytes"

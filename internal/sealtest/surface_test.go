@@ -1,4 +1,4 @@
-package bellglass_test
+package sealtest
 
 import (
 	"fmt"
@@ -281,7 +281,7 @@ func TestLinksAreBounded(t *testing.T) {
 // pictures, fetches, frames and sockets. The control has a proxy, and lacks the
 // rule that makes Chromium use it for loopback.
 func TestLoopbackBypassCase(t *testing.T) {
-	cases, err := testweb.LoadCases("testdata/cases/pages")
+	cases, err := testweb.LoadCases("../../testdata/cases/pages")
 	if err != nil {
 		t.Fatal(err)
 	}
