@@ -37,12 +37,20 @@ var pages = []struct{ name, path string }{
 
 var who = bellglass.Principal{Tenant: "bench", Run: "bench"}
 
-// floor is raw CDP: one context that is open already, in a browser that is
+// floor is raw CDP: a context that is open already, in a browser that is
 // started and sealed like Browse's, through the same kind of proxy; navigate,
 // wait for the load event, run the walker.
 type floor struct {
-	proc   *chrome.Process
-	proxy  *egress.Proxy
+	proc     *chrome.Process
+	proxy    *egress.Proxy
+	addr     string
+	attached chan *cdp.Session
+	used     *blank // shows one page after the other
+}
+
+// blank is a context with a page.
+type blank struct {
+	id     cdpt.BrowserContextID
 	page   *cdp.Session
 	loaded chan struct{}
 }
@@ -50,50 +58,71 @@ type floor struct {
 func newFloor(b *testing.B, web *testweb.Web) *floor {
 	b.Helper()
 	ctx := b.Context()
-	f := &floor{loaded: make(chan struct{}, 16)}
+	f := &floor{attached: make(chan *cdp.Session, 4)}
 	f.proxy = egress.NewProxy(&egress.Gate{Resolve: web.Resolve, Dial: web.Dial}, egress.Options{})
 	rules, err := policy.Compile(policy.Config{Mode: policy.ModePublic, AllowInsecureHTTP: true})
 	check(b, err)
 	bin, err := chrome.Find(chrome.FindOptions{})
 	check(b, err)
-	attached := make(chan *cdp.Session, 4)
 	f.proc, err = chrome.Start(ctx, chrome.Options{Binary: bin, Listeners: 2,
 		Seals:    []chrome.Level{chrome.Kernel, chrome.Landlock, chrome.ProxyOnly},
-		OnAttach: func(_, s *cdp.Session, _ *target.EventAttachedToTarget) { attached <- s }})
+		OnAttach: func(_, s *cdp.Session, _ *target.EventAttachedToTarget) { f.attached <- s }})
 	check(b, err)
 	b.Cleanup(func() { f.proc.Close(); f.proxy.Close() })
 	f.proxy.Serve(f.proc.Listeners[0]) // denies everything
 	end := f.proxy.Serve(f.proc.Listeners[1])
 	end.Assign(egress.NewRun(egress.RunConfig{Tenant: "bench", ID: "floor", Rules: rules, MaxRequests: -1}))
+	f.addr = end.Addr().String()
 	yes := true
 	_, err = cdpt.Call(ctx, f.proc.Browser, target.SetAutoAttach, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes})
 	check(b, err)
+	f.used = f.open(b)
+	return f
+}
+
+// open makes a context with a blank page.
+func (f *floor) open(b *testing.B) *blank {
+	ctx := b.Context()
 	c, err := cdpt.Call(ctx, f.proc.Browser, target.CreateBrowserContext, target.CreateBrowserContextParams{
-		ProxyServer: "http://" + end.Addr().String(), ProxyBypassList: "<-loopback>"})
+		ProxyServer: "http://" + f.addr, ProxyBypassList: "<-loopback>"})
 	check(b, err)
 	made, err := cdpt.Call(ctx, f.proc.Browser, target.CreateTarget, target.CreateTargetParams{
 		URL: "about:blank", BrowserContextID: c.BrowserContextID, Width: 1280, Height: 800})
 	check(b, err)
-	for f.page == nil {
-		if s := <-attached; s.TargetID == made.TargetID {
-			f.page = s
+	p := &blank{id: c.BrowserContextID, loaded: make(chan struct{}, 16)}
+	for p.page == nil {
+		if s := <-f.attached; s.TargetID == made.TargetID {
+			p.page = s
 		}
 	}
-	cdp.On(f.page, page.LoadEventFired, func(*page.EventLoadEventFired) { f.loaded <- struct{}{} })
-	_, err = cdpt.Call(ctx, f.page, page.Enable, page.EnableParams{})
+	cdp.On(p.page, page.LoadEventFired, func(*page.EventLoadEventFired) { p.loaded <- struct{}{} })
+	_, err = cdpt.Call(ctx, p.page, page.Enable, page.EnableParams{})
 	check(b, err)
-	return f
+	return p
 }
 
 var walker = extract.Script(extract.ScriptOptions{})
 
-// read returns how long one pass took.
-func (f *floor) read(b *testing.B, url string) time.Duration {
-	start := time.Now()
-	_, err := cdpt.Call(b.Context(), f.page, page.Navigate, page.NavigateParams{URL: url})
+// read returns how long one pass took, in the page that has shown others.
+func (f *floor) read(b *testing.B, url string) time.Duration { return f.used.read(b, url) }
+
+// readUnused is the same in a context that was opened for it, before, as
+// Browse's is: its process has shown nothing yet.
+func (f *floor) readUnused(b *testing.B, url string) time.Duration {
+	p := f.open(b)
+	time.Sleep(150 * time.Millisecond)
+	took := p.read(b, url)
+	_, err := cdpt.Call(b.Context(), f.proc.Browser, target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: p.id})
 	check(b, err)
-	<-f.loaded
-	r, err := cdpt.Call(b.Context(), f.page, runtime.Evaluate, runtime.EvaluateParams{Expression: walker})
+	return took
+}
+
+func (p *blank) read(b *testing.B, url string) time.Duration {
+	start := time.Now()
+	_, err := cdpt.Call(b.Context(), p.page, page.Navigate, page.NavigateParams{URL: url})
+	check(b, err)
+	<-p.loaded
+	r, err := cdpt.Call(b.Context(), p.page, runtime.Evaluate, runtime.EvaluateParams{Expression: walker})
 	check(b, err)
 	if r.ExceptionDetails != nil {
 		b.Fatal(r.ExceptionDetails.Text)
@@ -122,37 +151,48 @@ func newBrowser(b *testing.B, web *testweb.Web) *bellglass.Browser {
 	return br
 }
 
-// BenchmarkBrowse alternates the floor and a whole Browse (fresh context,
-// settled, complete text) on each page and reports the medians, their ratio
-// and the median of the ratios of each round, which what else the machine does
-// moves least. Between reads the pool gets time to prepare the next blank page, as
-// it has with a caller that thinks; BenchmarkBusy is without it.
+// BenchmarkBrowse takes by turns the floor, the floor in an unused context, and
+// a whole Browse (fresh context, settled, complete text) on each page. It
+// reports the medians, their ratios and the median of the ratios of each round,
+// which what else the machine does moves least. Between reads the pool gets
+// time to prepare the next blank page, as it has with a caller that thinks;
+// BenchmarkBusy is without it.
 func BenchmarkBrowse(b *testing.B) {
 	web := newWeb(b)
 	raw, br := newFloor(b, web), newBrowser(b, web)
 	for _, p := range pages {
 		b.Run(p.name, func(b *testing.B) {
 			url := "http://site.test" + p.path
-			var floors, ours []time.Duration
-			var ratios []float64
+			var floors, unused, ours []time.Duration
+			var ratios, unusedRatios []float64
 			for b.Loop() {
 				time.Sleep(150 * time.Millisecond)
-				one := func() { floors = append(floors, raw.read(b, url)) }
-				two := func() { ours = append(ours, browse(b, br, url, p.name)) }
-				if len(ours)%2 == 0 {
-					one, two = two, one
+				took := map[int]time.Duration{}
+				for i := range 3 {
+					switch k := (i + len(ours)) % 3; k {
+					case 0:
+						took[k] = raw.read(b, url)
+					case 1:
+						took[k] = raw.readUnused(b, url)
+					case 2:
+						took[k] = browse(b, br, url, p.name)
+					}
 				}
-				one()
-				two()
-				ratios = append(ratios, float64(ours[len(ours)-1])/float64(floors[len(floors)-1]))
+				floors, unused, ours = append(floors, took[0]), append(unused, took[1]), append(ours, took[2])
+				ratios = append(ratios, float64(took[2])/float64(took[0]))
+				unusedRatios = append(unusedRatios, float64(took[2])/float64(took[1]))
 			}
-			f, o := median(floors), median(ours)
+			f, u, o := median(floors), median(unused), median(ours)
 			b.ReportMetric(0, "ns/op") // it holds the pauses
 			b.ReportMetric(f, "floor-ms")
+			b.ReportMetric(u, "unused-floor-ms")
 			b.ReportMetric(o, "browse-ms")
 			b.ReportMetric(o/f, "ratio")
+			b.ReportMetric(o/u, "unused-ratio")
 			slices.Sort(ratios)
 			b.ReportMetric(ratios[len(ratios)/2], "paired-ratio")
+			slices.Sort(unusedRatios)
+			b.ReportMetric(unusedRatios[len(unusedRatios)/2], "paired-unused-ratio")
 		})
 	}
 }

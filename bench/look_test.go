@@ -34,7 +34,7 @@ func BenchmarkLook(b *testing.B) {
 		}
 		two := func() {
 			start := time.Now()
-			_, err := cdpt.Call(b.Context(), f.page, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+			_, err := cdpt.Call(b.Context(), f.used.page, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 			check(b, err)
 			trees = append(trees, time.Since(start))
 		}
@@ -55,16 +55,16 @@ func BenchmarkLook(b *testing.B) {
 
 // world is an isolated world of the page, as looks have it.
 func world(b *testing.B, f *floor) runtime.ExecutionContextID {
-	tree, err := cdpt.Call(b.Context(), f.page, page.GetFrameTree, cdpt.Empty{})
+	tree, err := cdpt.Call(b.Context(), f.used.page, page.GetFrameTree, cdpt.Empty{})
 	check(b, err)
-	w, err := cdpt.Call(b.Context(), f.page, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.FrameTree.Frame.ID, WorldName: "bellglass"})
+	w, err := cdpt.Call(b.Context(), f.used.page, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.FrameTree.Frame.ID, WorldName: "bellglass"})
 	check(b, err)
 	return w.ExecutionContextID
 }
 
 // look is one look and the digest of it.
 func (f *floor) look(b *testing.B, w runtime.ExecutionContextID, script string) *digest.Page {
-	r, err := cdpt.Call(b.Context(), f.page, runtime.Evaluate, runtime.EvaluateParams{Expression: script, ContextID: w})
+	r, err := cdpt.Call(b.Context(), f.used.page, runtime.Evaluate, runtime.EvaluateParams{Expression: script, ContextID: w})
 	check(b, err)
 	if r.ExceptionDetails != nil || r.Result == nil {
 		b.Fatal(r.ExceptionDetails)
