@@ -63,6 +63,8 @@ func (c *doctorCmd) seal(e *env) error {
 	switch {
 	case err != nil:
 		return noLab(e, err)
+	case done && code > 128: // a signal, before the program inside could heed it
+		return exitCode(exitError)
 	case done:
 		return exitCode(code)
 	}
