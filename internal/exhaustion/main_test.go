@@ -4,7 +4,6 @@
 package exhaustion
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -28,23 +27,13 @@ func TestMain(m *testing.M) {
 // what is bounded here is work, and the machine may be busy.
 func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browser {
 	t.Helper()
-	o := suite.BrowserOptions(web)
-	o.HostRate, o.CacheTTL = -1, -1
+	o := suite.VisitOptions(web)
 	o.CallTimeout, o.NavigationTimeout = callTime, navigationTime
 	o.IgnoreRobots = true // these servers answer everything alike
 	if change != nil {
 		change(&o)
 	}
-	b, err := bellglass.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error("close:", err)
-		}
-	})
-	return b
+	return suite.NewBrowser(t, o)
 }
 
 // hasty gives a page less time to appear, where that is all there is to wait
@@ -60,13 +49,8 @@ const (
 // than a call may.
 func browse(t *testing.T, b *bellglass.Browser, tenant, url string) bellglass.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*callTime)
-	defer cancel()
 	begun := time.Now()
-	res, err := b.Browse(ctx, bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "run"}, URL: url})
-	if err != nil {
-		t.Fatalf("Browse(%q): %v", url, err)
-	}
+	res := suite.BrowseAs(t, b, bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "run"}, URL: url})
 	if took := time.Since(begun); took > callTime+5*time.Second {
 		t.Errorf("%s took %v", url, took)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 // TestOutcomesAreToldApart asks for pages that come to nothing, or only seem
@@ -103,7 +104,7 @@ func TestOutcomesAreToldApart(t *testing.T) {
 // TestPageThatNeverAnswers must end by the navigation timeout, which the
 // caller's own deadline would not explain.
 func TestPageThatNeverAnswers(t *testing.T) {
-	o := options()
+	o := suite.VisitOptions(web)
 	o.CallTimeout, o.NavigationTimeout = 20*time.Second, 2*time.Second
 	b, err := bellglass.New(o)
 	if err != nil {

@@ -3,7 +3,6 @@
 package browsertest
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"testing"
@@ -55,16 +54,10 @@ func browse(t testing.TB, b *bellglass.Browser, r bellglass.Request) bellglass.R
 	t.Helper()
 	free <- struct{}{}
 	defer func() { <-free }()
-	ctx, cancel := context.WithTimeout(context.Background(), suite.Patience)
-	defer cancel()
 	if r.Principal == (bellglass.Principal{}) {
 		r.Principal = who
 	}
-	res, err := b.Browse(ctx, r)
-	if err != nil {
-		t.Fatalf("Browse(%q): %v", r.URL, err)
-	}
-	return res
+	return suite.BrowseAs(t, b, r)
 }
 
 // serve makes a host answer with these headers and this body, and returns the
