@@ -55,6 +55,9 @@ func (s *Session) Navigate(ctx context.Context, r NavigateRequest) View {
 	if err == nil {
 		err = s.rules.guard.URL(u.String())
 	}
+	if err == nil {
+		err = s.b.spend(s.who.Tenant)
+	}
 	if err != nil {
 		return s.failed(ctx, op, err)
 	}

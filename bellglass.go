@@ -36,6 +36,7 @@ import (
 
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/chrome"
+	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/policy"
 )
 
@@ -89,15 +90,16 @@ type Browser struct {
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
 
-	starting, ending sync.WaitGroup // of workers
+	fleet    *pool.Fleet[*worker]
+	capacity Capacity
+	meters   meters
 
 	mu       sync.Mutex
 	closed   bool
+	draining bool
 	sessions map[string]*Session // by handle
-	workers  []*worker
-	launches []*launch
-	leased   int  // calls that have a page, or wait for one
-	warned   bool // that the sandbox is off
+	heaviest int64               // bytes that a browser has used at most
+	warned   bool                // that the sandbox is off
 	// The level at which browsers run, once it is known, and why not a better.
 	seal     SealLevel
 	unsealed []error
@@ -107,12 +109,12 @@ type Browser struct {
 // with the options, or is an [*Error] because the seal that they require cannot
 // be had.
 func New(o Options) (*Browser, error) {
-	o = o.withDefaults()
+	o, capacity := o.withDefaults().here()
 	made, err := o.compile(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("bellglass: options: %w", err)
 	}
-	b := &Browser{o: o, rules: made.rules, trust: made.trust, roots: made.roots, log: o.Logger, cache: newCache(o.CacheTTL)}
+	b := &Browser{o: o, rules: made.rules, trust: made.trust, roots: made.roots, log: o.Logger, cache: newCache(o.CacheTTL), capacity: capacity}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -137,6 +139,8 @@ func New(o Options) (*Browser, error) {
 	b.proxy = egress.NewProxy(&egress.Gate{Resolve: o.Resolve, Dial: o.UnsafeDial, Foreign: made.foreign},
 		egress.Options{OnEvent: o.OnConnection, Gateway: made.gateway})
 	b.life, b.cancel = context.WithCancel(context.Background())
+	b.fleet = b.newFleet()
+	b.log.Info("capacity", "pages", capacity.Pages, "browsers", capacity.Browsers, "why", capacity.Why)
 	if n, err := chrome.Sweep(""); err != nil {
 		b.log.Warn("stale profiles could not be removed", "error", err)
 	} else if n > 0 {
@@ -163,11 +167,31 @@ func (b *Browser) Start(ctx context.Context) error {
 	if b.o.Engine == EngineHTTP {
 		return nil
 	}
-	_, err = b.started(ctx, "")
-	if err != nil {
+	if err = b.fleet.Ready(ctx); err != nil {
 		return explain("start", deadlineFirst(ctx, err), nil)
 	}
 	return nil
+}
+
+// Shutdown ends the Browser gently: from now on calls are busy with
+// [ReasonDraining], those of open sessions too; what is in progress goes on until
+// it has ended, or ctx has. Then it closes as [Browser.Close] does, whose error
+// it returns.
+func (b *Browser) Shutdown(ctx context.Context) error {
+	b.mu.Lock()
+	b.draining = true
+	b.mu.Unlock()
+	b.fleet.Drain()
+	ended := make(chan struct{})
+	go func() {
+		b.calls.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	return b.Close()
 }
 
 // Close ends all calls in progress, kills the browser and removes its profile.
@@ -180,14 +204,7 @@ func (b *Browser) Close() error {
 	b.calls.Wait()
 	b.cache.clear()
 	b.closeSessions()
-	b.starting.Wait()
-	b.mu.Lock()
-	for _, w := range b.workers {
-		b.retire(w)
-	}
-	b.workers = nil
-	b.mu.Unlock()
-	b.ending.Wait()
+	b.fleet.Close()
 	return b.proxy.Close()
 }
 
@@ -196,8 +213,11 @@ func (b *Browser) Close() error {
 func (b *Browser) enter(ctx context.Context) (context.Context, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	switch {
+	case b.closed:
 		return nil, nil, ErrClosed
+	case b.draining:
+		return nil, nil, pool.ErrDraining
 	}
 	b.calls.Add(1)
 	ctx, cancel := context.WithTimeoutCause(ctx, b.o.CallTimeout, errDeadline)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/extract"
+	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -181,6 +182,10 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 		return nil, Head{}, nil, err
 	}
 	ctx, done, err := b.enter(ctx)
+	if errors.Is(err, pool.ErrDraining) {
+		e := explain(op, err, nil)
+		return nil, Head{Status: e.Status, Reason: e.Reason, Hint: e.Hint, RetryAfter: e.RetryAfter, Err: e}, func() {}, nil
+	}
 	if err != nil {
 		return nil, Head{}, nil, err
 	}
@@ -223,12 +228,23 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 			return got, head
 		}
 	}
-	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
-	page, release, err := b.load(ctx, u, r.Principal.Tenant, run)
-	if release == nil { // no browser, or none free
+	leave, err := b.fleet.Admit(ctx, r.Principal.Tenant)
+	if err == nil {
+		if err = b.spend(r.Principal.Tenant); err != nil {
+			leave()
+		}
+	}
+	if err != nil {
 		return fail(deadlineFirst(ctx, err), nil)
 	}
-	*free = release
+	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
+	*free = leave
+	defer b.charge(run, r.Principal.Tenant, 0)
+	page, release, err := b.load(ctx, u, r.Principal.Tenant, run)
+	if release == nil { // no browser
+		return fail(deadlineFirst(ctx, err), nil)
+	}
+	*free = func() { release(); leave() }
 	head.Blocked = blocked(run, page)
 	head.Needed = b.needed(run, r.Principal)
 	if err != nil {
@@ -290,7 +306,7 @@ func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *
 
 // attempt leases a tab and reads in it what r names.
 func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
-	r.Timeout, r.MaxBytes = b.o.NavigationTimeout, b.o.MaxPageBytes
+	r.MaxBytes = b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
 	r.Take, r.Render, r.Intercept = wants, rendered, r.Head > 0 || looksRaw(r.URL)
 	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
@@ -305,7 +321,12 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 		}
 		slot.end.Assign(run)
 		asked := run.Requests()
+		var short bool
+		r.Timeout, short = b.navigationTime(ctx)
 		page, err = slot.tab.Read(ctx, r)
+		if short && errors.Is(err, tab.ErrTimeout) {
+			err = fmt.Errorf("%w: %w", errDeadline, err)
+		}
 		if errors.Is(err, tab.ErrTake) && !r.Intercept {
 			r.Intercept = true
 			release()
@@ -316,11 +337,29 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 		if lost || errors.Is(err, tab.ErrCrashed) {
 			slot.distrust()
 		}
+		lost = lost || errors.Is(err, tab.ErrCrashed) && slot.fell()
 		if try > 0 || !lost {
 			return page, release, err
 		}
 		release()
 	}
+}
+
+// lookTime is kept of a call's time for looking at a page that did not load in
+// time: what of it is readable is worth more than the last seconds of waiting.
+const lookTime = 2 * time.Second
+
+// navigationTime is how long a document may take to be there: as the options
+// say, or what is left of the call, which short tells, less the time to look.
+func (b *Browser) navigationTime(ctx context.Context) (d time.Duration, short bool) {
+	d = b.o.NavigationTimeout
+	if end, ok := ctx.Deadline(); ok {
+		left := time.Until(end)
+		if left = max(left-lookTime, left/2); left < d {
+			return max(left, time.Millisecond), true
+		}
+	}
+	return d, false
 }
 
 // astray reports that a read whose proxy was asked for nothing came to an end

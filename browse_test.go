@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestCallsAtOnceDoNotMix(t *testing.T) {
 		testweb.HTML("<p id=p><script>setTimeout(() => p.textContent = 'page '+location.search, 100)</script>").ServeHTTP(w, r)
 	}))
 	var wg sync.WaitGroup
-	free := make(chan struct{}, bellglass.DefaultMaxPages)
+	free := make(chan struct{}, suite.Pages)
 	for i := range 12 {
 		wg.Go(func() {
 			free <- struct{}{}
@@ -143,23 +144,36 @@ func TestCallDeadline(t *testing.T) {
 // kill ends a browser's process group.
 func kill(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
 
+// TestCrashedBrowserIsAResultAndIsReplaced: a read whose browser dies is done
+// once more in another one, and no more than once.
 func TestCrashedBrowserIsAResultAndIsReplaced(t *testing.T) {
 	s := &suite.Starts{}
 	b := newBrowser(t, s.Watch)
-	web.Handle("kill.test", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		for _, pid := range s.PIDs() {
-			kill(pid)
+	var asked atomic.Int32
+	web.Handle("kill.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
 		}
+		if asked.Add(1); r.URL.Path == "/always" || asked.Load() == 1 {
+			for _, pid := range s.PIDs() {
+				kill(pid)
+			}
+		}
+		testweb.HTML("<p>survived").ServeHTTP(w, r)
 	}))
-	res := browse(t, b, "http://kill.test/")
+	if res := browse(t, b, "http://kill.test/once"); res.Text != "survived" || asked.Load() != 2 {
+		t.Errorf("killed once: %s %s %q %v, asked %d times", res.Status, res.Reason, res.Text, res.Err, asked.Load())
+	}
+	res := browse(t, b, "http://kill.test/always")
 	if res.Status != bellglass.StatusError || res.Reason != bellglass.ReasonBrowserCrashed {
 		t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)
 	}
 	if res := browse(t, b, "http://site.test/tiny"); res.Status != bellglass.StatusOK {
 		t.Errorf("the next call: %s %s %v", res.Status, res.Reason, res.Err)
 	}
-	if n := len(s.PIDs()); n != 2 {
-		t.Errorf("%d browsers were started, want 2", n)
+	if n := len(s.PIDs()); n != 4 || asked.Load() != 4 {
+		t.Errorf("%d browsers were started, want 4; asked %d times", n, asked.Load())
 	}
 }
 
@@ -175,7 +189,7 @@ func TestBrowserThatDiedIdleIsReplacedUnseen(t *testing.T) {
 
 func TestTenantsNeverShareABrowser(t *testing.T) {
 	s := &suite.Starts{}
-	b := newBrowser(t, s.Watch)
+	b := newBrowser(t, func(o *bellglass.Options) { s.Watch(o); o.MaxBrowsers = 2 })
 	read := func(tenant string) {
 		t.Helper()
 		res, err := b.Browse(t.Context(), bellglass.Request{Principal: bellglass.Principal{Tenant: tenant, Run: "1"}, URL: "http://site.test/tiny"})
@@ -186,7 +200,7 @@ func TestTenantsNeverShareABrowser(t *testing.T) {
 	for _, k := range []struct {
 		tenant string
 		want   int // browsers started so far
-	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"a", 3}} {
+	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"a", 2}, {"c", 3}, {"a", 3}, {"b", 4}} {
 		read(k.tenant)
 		if n := len(s.PIDs()); n != k.want {
 			t.Errorf("after %s: %d browsers, want %d", k.tenant, n, k.want)

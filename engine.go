@@ -15,7 +15,6 @@ import (
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/content"
 	"github.com/bellglass/bellglass/internal/plain"
-	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -107,10 +106,7 @@ func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run 
 		}
 		return b.visit(ctx, tab.Request{URL: u.String()}, tenant, run, unasked)
 	}
-	done, err := b.count()
-	if err != nil {
-		return nil, nil, err
-	}
+	done := func() {} // there is no page to give back
 	if err := permit(ctx); err != nil {
 		return nil, done, err
 	}
@@ -118,20 +114,7 @@ func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run 
 	if b.o.Engine == EngineHTTP || err != nil || !needsBrowser(resp) {
 		return page, done, err
 	}
-	done()
 	return b.visit(ctx, tab.Request{URL: resp.URL.String(), Given: given(resp)}, tenant, run, permit)
-}
-
-// count counts a read in that needs no blank page, and returns what counts it
-// out; it fails as lease does.
-func (b *Browser) count() (func(), error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.leased >= b.o.MaxPages {
-		return nil, pool.ErrBusy
-	}
-	b.leased++
-	return func() { b.unlease(nil) }, nil
 }
 
 // client makes the way out of one run. The caller must close its endpoint.

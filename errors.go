@@ -48,6 +48,8 @@ var causes = []struct {
 	reason Reason
 }{
 	{pool.ErrBusy, ReasonPoolFull},
+	{pool.ErrTenantBusy, ReasonTenantQuota},
+	{pool.ErrDraining, ReasonDraining},
 	{errDeadline, ReasonCallDeadline},
 	{context.Canceled, ReasonCancelled},
 	{ErrClosed, ReasonCancelled},
@@ -127,7 +129,12 @@ func explain(op string, err error, run *egress.Run) *Error {
 	if about != "" {
 		about = "(" + about + ")"
 	}
-	return reasonError(op, reason, about, err)
+	e := reasonError(op, reason, about, err)
+	var wait *pool.BackoffError
+	if e.Status == StatusBusy && errors.As(err, &wait) {
+		e.RetryAfter = max(time.Until(wait.Until).Round(time.Millisecond), time.Millisecond)
+	}
+	return e
 }
 
 // reasonError makes an error of a reason and what there is to add.
@@ -155,6 +162,7 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 		options *tab.OptionError
 		stale   *digest.Stale
 		fetched *plain.Error
+		crashes *pool.BackoffError
 	)
 	switch {
 	case errors.As(err, &refusal):
@@ -178,6 +186,8 @@ func reasonOf(err error, run *egress.Run) (reason Reason, about string) {
 		return ReasonStale, ""
 	case errors.As(err, &failed):
 		return failed.Reason, ""
+	case errors.As(err, &crashes) && crashes.Err == nil:
+		return ReasonPoolFull, ""
 	}
 	for _, c := range causes {
 		if errors.Is(err, c.is) {

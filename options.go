@@ -23,7 +23,9 @@ const (
 	DefaultNavigationTimeout = 15 * time.Second
 	DefaultTextLimit         = 12_000   // characters
 	DefaultMaxPageBytes      = 25 << 20 // bytes, decoded
-	DefaultMaxPages          = 4
+	DefaultRecyclePages      = 200
+	DefaultRecycleAge        = time.Hour
+	DefaultRecycleMemory     = 1 << 30 // bytes
 	DefaultCacheTTL          = 5 * time.Minute
 	DefaultHostRate          = 120 // reads of one host a minute
 )
@@ -102,9 +104,28 @@ type Options struct {
 	// may load.
 	MaxPageBytes int64
 	// MaxPages is how many pages may be open at once; one call more is busy.
-	// Tenants that read at the same time have a browser each, so that there are
-	// at most as many busy browsers.
-	MaxPages int
+	// MaxBrowsers is how many browsers may run, each of which serves one tenant
+	// unless Isolation says otherwise; a call for one more is busy while all of
+	// them are at work for others. One further browser may run while it
+	// replaces another. If zero, both are worked out from the memory that the
+	// machine or its control group offers; see [Browser.Capacity].
+	MaxPages, MaxBrowsers int
+	// QueueTimeout is how long a call may wait for a page, within CallTimeout;
+	// at most MaxPages calls wait. If zero, what cannot be had at once is busy.
+	QueueTimeout time.Duration
+	// Isolation says who may use a browser at the same time. If empty,
+	// [IsolationTenant].
+	Isolation Isolation
+	// Quota bounds what each tenant uses; Quotas, by tenant, takes its place.
+	Quota  Quota
+	Quotas map[string]Quota
+
+	// A browser is replaced after RecyclePages reads and sessions, after
+	// RecycleAge, and when it uses more than RecycleMemory bytes: the next one
+	// is there before it goes.
+	RecyclePages  int
+	RecycleAge    time.Duration
+	RecycleMemory int64
 
 	// IgnoreRobots reads pages that a site's robots.txt asks programs not to
 	// read. Sessions, in which somebody acts, never ask for that file.
@@ -116,8 +137,9 @@ type Options struct {
 
 	// MemoryLimit is the most bytes that a browser with all its processes may
 	// use; one that uses more is ended, and its calls with it. If zero, 1 GiB
-	// and 512 MiB more for each of MaxPages. It holds where the browser is
-	// sealed at level kernel or landlock.
+	// and 512 MiB more for each of MaxPages, but at most three quarters of what
+	// the machine or its control group has. It holds where the browser is sealed
+	// at level kernel or landlock.
 	MemoryLimit int64
 
 	// UserAgent replaces the honest default, if not empty.
@@ -161,16 +183,22 @@ func (o Options) withDefaults() Options {
 	if o.MaxPageBytes == 0 {
 		o.MaxPageBytes = DefaultMaxPageBytes
 	}
-	if o.MaxPages == 0 {
-		o.MaxPages = DefaultMaxPages
+	if o.Isolation == "" {
+		o.Isolation = IsolationTenant
+	}
+	if o.RecyclePages == 0 {
+		o.RecyclePages = DefaultRecyclePages
+	}
+	if o.RecycleAge == 0 {
+		o.RecycleAge = DefaultRecycleAge
+	}
+	if o.RecycleMemory == 0 {
+		o.RecycleMemory = DefaultRecycleMemory
 	}
 	if o.HostRate == 0 {
 		o.HostRate = DefaultHostRate
 	}
-	if o.MemoryLimit == 0 {
-		o.MemoryLimit = 1<<30 + int64(o.MaxPages)*512<<20
-	}
-	return o
+	return o // what depends on the machine is planned later
 }
 
 // compiled is what New makes of Options.
@@ -206,12 +234,7 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 	if o.MaxPageBytes < 1<<10 {
 		bad("MaxPageBytes %d is below 1 KiB", o.MaxPageBytes)
 	}
-	if o.MaxPages < 1 || o.MaxPages > 256 {
-		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
-	}
-	if o.MemoryLimit < 256<<20 {
-		bad("MemoryLimit %d is below 256 MiB", o.MemoryLimit)
-	}
+	errs = append(errs, o.checkPool()...)
 	for _, err := range []error{o.checkEngine(), o.checkSeal()} {
 		if err != nil {
 			errs = append(errs, err)
@@ -239,6 +262,41 @@ func (o Options) compile(ctx context.Context) (compiled, error) {
 		UnsafeAllow:       o.UnsafeAllow, AllowedPrivateCIDRs: o.AllowedPrivateCIDRs,
 	})
 	return made, errors.Join(append(errs, err)...)
+}
+
+// minMemoryLimit is what no browser runs with less than.
+const minMemoryLimit = 256 << 20
+
+// checkPool checks what concerns many calls at once.
+func (o Options) checkPool() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.MaxPages < 1 || o.MaxPages > 256 {
+		bad("MaxPages %d is not between 1 and 256", o.MaxPages)
+	}
+	if o.MaxBrowsers < 1 || o.MaxBrowsers > 64 {
+		bad("MaxBrowsers %d is not between 1 and 64", o.MaxBrowsers)
+	}
+	if o.QueueTimeout < 0 || o.QueueTimeout >= o.CallTimeout {
+		bad("QueueTimeout %v must be below CallTimeout %v, and not negative", o.QueueTimeout, o.CallTimeout)
+	}
+	if o.Isolation != IsolationTenant && o.Isolation != IsolationShared {
+		bad("Isolation %q is none of tenant, shared", o.Isolation)
+	}
+	if err := o.Quota.check(); err != nil {
+		bad("Quota %w", err)
+	}
+	for tenant, q := range o.Quotas {
+		if err := q.check(); err != nil {
+			bad("Quotas of %q: %w", tenant, err)
+		}
+	}
+	if o.RecyclePages < 1 || o.RecycleAge < time.Minute || o.RecycleMemory < minMemoryLimit {
+		bad("RecyclePages must be at least 1, RecycleAge 1m, RecycleMemory 256 MiB")
+	}
+	if o.MemoryLimit < minMemoryLimit {
+		bad("MemoryLimit %d is below 256 MiB", o.MemoryLimit)
+	}
+	return errs
 }
 
 // parts returns the parts of a joined error.

@@ -12,6 +12,7 @@ import (
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/egress"
 	"github.com/bellglass/bellglass/internal/guard"
+	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -185,6 +186,7 @@ type Session struct {
 	closed error // of Close
 
 	// Of the call in progress:
+	moved    int64 // bytes that were charged to the tenant
 	table    digest.Table
 	shot     int            // screenshots so far
 	refusals map[string]int // reported so far, by host
@@ -208,6 +210,9 @@ func (b *Browser) Open(ctx context.Context, who Principal, o SessionOptions) (*S
 		return nil, fmt.Errorf("bellglass: session options: %w", err)
 	}
 	ctx, done, err := b.enter(ctx)
+	if errors.Is(err, pool.ErrDraining) {
+		return nil, explain("open", err, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +222,7 @@ func (b *Browser) Open(ctx context.Context, who Principal, o SessionOptions) (*S
 		run: egress.NewRun(egress.RunConfig{Tenant: who.Tenant, ID: who.Run, Rules: rules.reach}),
 	}
 	s.life, s.cancel = context.WithCancelCause(context.Background())
-	if err := b.admit(s); err != nil {
+	if err := b.enlist(s); err != nil {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {
@@ -234,10 +239,16 @@ func (b *Browser) Open(ctx context.Context, who Principal, o SessionOptions) (*S
 // impossible: the context has its proxy, and documents are asked about, before
 // the first address is known.
 func (s *Session) start(ctx context.Context) error {
-	slot, release, err := s.b.lease(ctx, s.who.Tenant)
+	leave, err := s.b.fleet.Admit(ctx, s.who.Tenant)
 	if err != nil {
 		return err
 	}
+	slot, free, err := s.b.lease(ctx, s.who.Tenant)
+	if err != nil {
+		leave()
+		return err
+	}
+	release := func() { free(); leave() }
 	slot.end.Assign(s.run)
 	live, err := slot.tab.Live(ctx, tab.LiveOptions{
 		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
@@ -266,8 +277,8 @@ func (b *Browser) With(ctx context.Context, who Principal, o SessionOptions, f f
 	return f(s)
 }
 
-// admit counts a session in.
-func (b *Browser) admit(s *Session) error {
+// enlist counts a session in.
+func (b *Browser) enlist(s *Session) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -279,7 +290,11 @@ func (b *Browser) admit(s *Session) error {
 			n++
 		}
 	}
-	if n >= s.o.MaxPerTenant {
+	most := s.o.MaxPerTenant
+	if q := b.o.quota(s.who.Tenant).Sessions; q > 0 {
+		most = min(most, q)
+	}
+	if n >= most {
 		return reasonError("open", ReasonTenantQuota, "", nil)
 	}
 	if b.sessions == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/extract"
 	"github.com/bellglass/bellglass/internal/look"
+	"github.com/bellglass/bellglass/internal/pool"
 	"github.com/bellglass/bellglass/internal/tab"
 	"github.com/bellglass/bellglass/policy"
 )
@@ -21,6 +22,9 @@ func (s *Session) begin(ctx context.Context, op string) (context.Context, func()
 		return nil, nil, unknownSession(op)
 	}
 	ctx, leave, err := s.b.enter(ctx)
+	if errors.Is(err, pool.ErrDraining) {
+		return nil, nil, explain(op, err, nil)
+	}
 	if err != nil {
 		return nil, nil, unknownSession(op)
 	}
@@ -50,6 +54,10 @@ func (s *Session) begin(ctx context.Context, op string) (context.Context, func()
 		if s.life.Err() == nil {
 			s.idle.Reset(s.o.IdleTimeout)
 		}
+		if ctx.Err() != nil { // nobody waits for what the pages still load
+			s.live.Stop()
+		}
+		s.moved = s.b.charge(s.run, s.who.Tenant, s.moved)
 		<-s.turn
 		end()
 	}, nil

@@ -54,6 +54,7 @@ const (
 	ReasonActionTimeout     Reason = "action_timeout"
 	ReasonPoolFull          Reason = "pool_full"
 	ReasonRateLimited       Reason = "rate_limited"
+	ReasonDraining          Reason = "draining"
 	ReasonNavigationTimeout Reason = "navigation_timeout"
 	ReasonCallDeadline      Reason = "call_deadline"
 	ReasonDNS               Reason = egress.ReasonDNS
@@ -107,7 +108,8 @@ var reasons = map[Reason]struct {
 	ReasonDownload:          {StatusRejected, "The link leads to a file meant to be saved; files are not downloaded."},
 	ReasonPoolFull:          {StatusBusy, "As many pages are open as may be; try again in a few seconds."},
 	ReasonRateLimited:       {StatusBusy, "This site is not to be asked so often; try again later, or use another source."},
-	ReasonTenantQuota:       {StatusBusy, "As many sessions are open as may be; close one, or try again later."},
+	ReasonTenantQuota:       {StatusBusy, "As much is in use as may be at one time; close a session, or try again later."},
+	ReasonDraining:          {StatusBusy, "The service is being shut down; try again in a minute."},
 	ReasonActionTimeout:     {StatusTimeout, "The action took too long; look at the page before trying again."},
 	ReasonNavigationTimeout: {StatusTimeout, "The page did not load in time; try once more or use another source."},
 	ReasonCallDeadline:      {StatusTimeout, "The call took too long; try once more or use another source."},

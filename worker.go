@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellglass/bellglass/egress"
@@ -13,37 +14,25 @@ import (
 	"github.com/bellglass/bellglass/internal/tab"
 )
 
-// A worker is replaced after so many pages or so long: browsers that live long
-// gather memory. 800 contexts cost a headless shell 6 MB (measured).
-const (
-	workerPages = 200
-	workerAge   = time.Hour
-	// warmPages is how many blank pages a worker keeps ready. Making one takes
-	// about 50 ms, twice what a small page takes to read.
-	warmPages = 2
-)
+// warmPages is how many blank pages a worker keeps ready. Making one takes
+// about 50 ms, twice what a small page takes to read.
+const warmPages = 2
 
-// worker is one Chromium with its warm pages. It serves one tenant in its
-// life: a browser that one tenant's page has compromised must not find
-// another's.
+// worker is one Chromium with its warm pages. Unless tenants share browsers it
+// serves one of them in its life: a browser that one tenant's page has
+// compromised must not find another's.
 type worker struct {
 	proc   *chrome.Process
 	host   *tab.Host
 	pool   *pool.Pool[*slot]
-	leases sync.WaitGroup
-
-	// Guarded by Browser.mu:
-	tenant string // "" until the first call
-	busy   int    // calls
-	pages  int    // given out so far
-
-	slots *slots
+	slots  *slots
+	missed atomic.Int32 // health checks in a row
 
 	mu      sync.Mutex
-	suspect bool // a page could not be closed
+	suspect bool // it has ended, or a page could not be closed
 }
 
-// distrust marks the worker for replacement.
+// distrust has the worker replaced.
 func (w *worker) distrust() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,6 +66,20 @@ func (w *worker) dead() bool {
 	return w.suspect || w.proc.Err() != nil
 }
 
+// fell reports that the whole browser has ended, and not because a page of it
+// took more than it may: what it was doing may be done again in another one.
+func (w *worker) fell() bool {
+	if w.proc.Err() == nil {
+		return false
+	}
+	select {
+	case <-w.proc.Exited():
+		return w.proc.Ended() == nil
+	case <-time.After(time.Second):
+		return true
+	}
+}
+
 // start launches a browser.
 func (b *Browser) start(ctx context.Context) (*worker, error) {
 	bin, err := b.find()
@@ -103,6 +106,13 @@ func (b *Browser) start(ctx context.Context) (*worker, error) {
 		return nil, fmt.Errorf("%w: %w", errStart, err)
 	}
 	w.slots = newSlots(b.proxy, w.proc)
+	go func() {
+		select {
+		case <-w.proc.Done():
+		case <-w.proc.Exited():
+		}
+		w.distrust()
+	}()
 	b.announce(w)
 	w.pool = pool.New(pool.Options[*slot]{
 		Size: b.o.MaxPages, Warm: min(b.o.MaxPages, warmPages),

@@ -75,15 +75,28 @@ func (r reach) options(e *env) bellglass.Options {
 	}
 }
 
-// open makes a browser of so many pages at once; a mistake in the options is
-// one of usage.
-func (r reach) open(e *env, pages int) (*bellglass.Browser, error) {
+// many is what a server may have open at one time.
+type many struct {
+	MaxPages    int           `help:"Pages that may be open at one time. 0: as many as memory and processors allow, see doctor." name:"max-pages" default:"0" placeholder:"N" env:"BELLGLASS_MAX_PAGES"`
+	Queue       time.Duration `help:"How long a call may wait for a page, within its timeout. 0s: what cannot be had at once is busy." default:"0s" env:"BELLGLASS_QUEUE"`
+	MemoryLimit int64         `help:"MiB that a browser may use before it is ended. 0: 1024, and 512 more for each page, up to three quarters of the memory." name:"memory-limit" default:"0" placeholder:"MIB" env:"BELLGLASS_MEMORY_LIMIT"`
+}
+
+func (m many) apply(o *bellglass.Options) {
+	o.MaxPages, o.QueueTimeout, o.MemoryLimit = m.MaxPages, m.Queue, m.MemoryLimit<<20
+}
+
+// onePage is for commands that read once.
+func onePage(o *bellglass.Options) { o.MaxPages = 1 }
+
+// open makes a browser; a mistake in the options is one of usage.
+func (r reach) open(e *env, change func(*bellglass.Options)) (*bellglass.Browser, error) {
 	if r.Timeout <= 0 {
 		fmt.Fprintln(e.stderr, "bellglass: --timeout must be more than nothing, such as 25s")
 		return nil, exitCode(exitUsage)
 	}
 	o := r.options(e)
-	o.MaxPages = pages
+	change(&o)
 	b, err := bellglass.New(o)
 	if unsealed := (*bellglass.Error)(nil); errors.As(err, &unsealed) {
 		return nil, err
@@ -135,7 +148,7 @@ func (c *browseCmd) Run(e *env) error {
 	if err := onBehalf(e, c.Tenant); err != nil {
 		return err
 	}
-	b, err := c.open(e, 1)
+	b, err := c.open(e, onePage)
 	if err != nil {
 		return err
 	}
@@ -164,7 +177,7 @@ func (c *linksCmd) Run(e *env) error {
 	if err := onBehalf(e, c.Tenant); err != nil {
 		return err
 	}
-	b, err := c.open(e, 1)
+	b, err := c.open(e, onePage)
 	if err != nil {
 		return err
 	}

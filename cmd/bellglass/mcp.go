@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/mcpserver"
@@ -12,10 +13,14 @@ import (
 	"github.com/bellglass/bellglass/tools"
 )
 
+// drainTime is how long calls in progress may go on after SIGTERM.
+const drainTime = 5 * time.Second
+
 type mcpCmd struct {
 	Profile string `help:"Tools: those that only read (read), or also those of a session that clicks and fills (act)." enum:"read,act" default:"read" env:"BELLGLASS_PROFILE"`
 	Tenant  string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
 	acting  `group:"With --profile act:"`
+	many
 	reach
 }
 
@@ -41,7 +46,7 @@ func (c *mcpCmd) Run(e *env) error {
 	if c.Profile == "act" && c.Mode == "" {
 		c.Mode = string(policy.ModeAllowlist)
 	}
-	b, err := c.open(e, 0)
+	b, err := c.open(e, c.apply)
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,15 @@ func (c *mcpCmd) Run(e *env) error {
 		}
 		held = string(seal)
 	}
-	ctx, cancel := context.WithCancel(e.ctx)
+	// Told to end, it answers what it has been asked already.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
+	stop := context.AfterFunc(e.ctx, func() {
+		defer cancel()
+		ctx, cancel := context.WithTimeout(ctx, drainTime)
+		defer cancel()
+		b.Shutdown(ctx)
+	})
+	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()

@@ -129,6 +129,16 @@ func (d *doctor) seal(b *bellglass.Browser) {
 	d.report(c)
 }
 
+// capacity says how much can be done at one time, and why.
+func (d *doctor) capacity(b *bellglass.Browser) {
+	c := b.Capacity()
+	k := Check{Name: "capacity", Level: OK, Detail: fmt.Sprintf("%d pages at one time, %d browsers: %s", c.Pages, c.Browsers, c.Why)}
+	if c.Pages < 2 {
+		k.Level, k.Fix = Warn, "give the machine or its control group more memory: one page at a time is all that has room"
+	}
+	d.report(k)
+}
+
 // fixes joins what to do about seals that cannot be had.
 func fixes(why []error) string {
 	var all []string
@@ -169,6 +179,7 @@ func (d *doctor) read() {
 	defer b.Close()
 	d.report(Check{Name: "proxy", Level: OK, Detail: "listens on loopback; it is the browser's only way out"})
 	d.seal(b)
+	d.capacity(b)
 	start := time.Now()
 	res, err := b.Browse(d.ctx, bellglass.Request{Principal: bellglass.Principal{Tenant: "local", Run: "doctor"}, URL: site.URL()})
 	switch {

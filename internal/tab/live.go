@@ -262,6 +262,17 @@ func (l *Live) Show(ctx context.Context, n int) bool {
 	return ok
 }
 
+// Stop ends all loading of all pages, for a call that was given up.
+func (l *Live) Stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.pages {
+		if t != nil {
+			t.stop()
+		}
+	}
+}
+
 // Pages returns the numbers and URLs of the open pages.
 func (l *Live) Pages() []PageInfo {
 	l.mu.Lock()

@@ -47,7 +47,7 @@ func options() bellglass.Options {
 }
 
 // free bounds the reads at a time.
-var free = make(chan struct{}, bellglass.DefaultMaxPages)
+var free = make(chan struct{}, suite.Pages)
 
 // browse reads a page and fails the test on misuse.
 func browse(t testing.TB, b *bellglass.Browser, r bellglass.Request) bellglass.Result {

@@ -85,10 +85,14 @@ const (
 	Patience       = 90 * time.Second
 )
 
+// Pages is how many pages a browser of the tests reads at once.
+const Pages = 4
+
 // BrowserOptions are those of a browser on the small internet, whose authority
 // it trusts. BELLGLASS_SEAL chooses the level, to compare them.
 func BrowserOptions(web *testweb.Web) bellglass.Options {
 	o := bellglass.Options{
+		MaxPages: Pages, MaxBrowsers: Pages,
 		Seal:    bellglass.SealLevel(os.Getenv("BELLGLASS_SEAL")),
 		Resolve: web.Resolve, UnsafeDial: web.Dial,
 		CallTimeout: callTime, NavigationTimeout: navigationTime,
