@@ -51,6 +51,7 @@ var layers = map[string][]string{
 	"cmd/bellglass-egress": {"internal/egressd"},
 
 	// For tests and benchmarks only; no package above may import these.
+	"internal/cdptest":        {},
 	"internal/testweb":        {"internal/vectors", "internal/wire"},
 	"internal/testweb/netlab": {"internal/netns"},
 	"internal/testweb/suite":  {"", "internal/testweb", "internal/testweb/netlab"},
@@ -58,6 +59,7 @@ var layers = map[string][]string{
 	"bench":                   {},
 	"internal/exhaustion":     {},
 	"internal/loadtest":       {},
+	"internal/faulttest":      {},
 	"internal/readtest":       {},
 	"internal/sealtest":       {},
 

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	cdpt "github.com/chromedp/cdproto/cdp"
@@ -189,7 +190,24 @@ func (p *Process) pipes() (*pipes, error) {
 func (t *pipes) close()     { t.r.Close(); t.w.Close() }
 func (t *pipes) closeOurs() { t.ourR.Close(); t.ourW.Close() }
 
-func (p *Process) connect(t *pipes, o Options) { p.Conn = cdp.New(t.ourR, t.ourW, o.OnAttach) }
+// PipeFunc is given our ends of the debugging pipe of a browser that is being
+// started, and returns those to use instead.
+type PipeFunc func(Options, io.ReadCloser, io.WriteCloser) (io.ReadCloser, io.WriteCloser)
+
+var pipeFunc atomic.Pointer[PipeFunc]
+
+// InterposeForTests puts f into the pipe of every browser started from now on,
+// for tests of what goes wrong there.
+func InterposeForTests(f PipeFunc) { pipeFunc.Store(&f) }
+
+func (p *Process) connect(t *pipes, o Options) {
+	var r io.ReadCloser = t.ourR
+	var w io.WriteCloser = t.ourW
+	if f := pipeFunc.Load(); f != nil {
+		r, w = (*f)(o, r, w)
+	}
+	p.Conn = cdp.New(r, w, o.OnAttach)
+}
 
 // Pid is the browser process's id, which is also its process group's.
 func (p *Process) Pid() int { return p.pid }

@@ -99,6 +99,19 @@ func TestQuotas(t *testing.T) {
 	reads(t, b, "free")
 }
 
+// TestQueueEnds: who has waited as long as may be is told so.
+func TestQueueEnds(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, func(o *bellglass.Options) { o.MaxPages, o.QueueTimeout = 1, 300*time.Millisecond })
+	arrived, open := gate(t, "queue-end.test")
+	var wg sync.WaitGroup
+	wg.Go(func() { browse(t, b, "a", "http://queue-end.test/") })
+	<-arrived
+	refused(t, b, "a", bellglass.ReasonPoolFull)
+	open()
+	wg.Wait()
+}
+
 // TestQueue: who may wait gets the page that another gives back, and the wait
 // counts into the call.
 func TestQueue(t *testing.T) {
