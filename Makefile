@@ -60,10 +60,13 @@ fuzz:
 		done; \
 	done
 
-# Bad clients and bad servers for long; then a minute of silence of the browsers.
+# Bad clients and bad servers for long; then readers and actors of good and bad
+# pages, with parts of the browsers killed at random; then a minute of silence of
+# the browsers. SOAKTIME is for each of the first two.
 SOAKTIME ?= 10m
 soak:
-	BELLGLASS_SOAK=$(SOAKTIME) go test -run '^TestSoak$$' -timeout 1h -v ./egress
+	BELLGLASS_SOAK=$(SOAKTIME) go test -run '^TestSoak$$' -timeout 6h -v ./egress
+	BELLGLASS_SOAK=$(SOAKTIME) go test -run '^TestSoak$$' -timeout 6h -v ./internal/loadtest
 	BELLGLASS_SOAK=1m go test -run '^TestIdleBrowsersAreSilent$$' -timeout 10m -v .
 
 clean:

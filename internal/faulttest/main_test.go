@@ -6,6 +6,7 @@ package faulttest
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"os"
@@ -90,12 +91,7 @@ func newBrowser(t testing.TB, line *cdptest.Line, change func(*bellglass.Options
 	o := suite.BrowserOptions(web)
 	o.HostRate, o.CacheTTL, o.IgnoreRobots = -1, -1, true
 	if line != nil {
-		id := strings.Map(func(r rune) rune {
-			if r == ' ' || r == '/' {
-				return '-'
-			}
-			return r
-		}, t.Name())
+		id := rand.Text()
 		lines.Store(id, line)
 		o.UnsafeBrowserFlags = append(o.UnsafeBrowserFlags, lineFlag+id)
 	}

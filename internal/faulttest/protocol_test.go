@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -106,7 +105,7 @@ func (o outcome) check(t testing.TB) {
 }
 
 // short makes calls give up soon, for here some are never answered.
-func short(o *bellglass.Options) { o.CallTimeout, o.NavigationTimeout = 10*time.Second, 5*time.Second }
+func short(o *bellglass.Options) { o.CallTimeout, o.NavigationTimeout = 6*time.Second, 4*time.Second }
 
 // methods runs a scenario without faults, and returns the methods that were
 // called, most of them in the scenario.
@@ -122,60 +121,98 @@ func methods(t *testing.T, scenario func(testing.TB, *bellglass.Browser) []outco
 	return slices.Sorted(maps.Keys(line.Calls()))
 }
 
-// TestEveryCommandMayFail: of each method that reading and acting use, the
-// first call or a later one goes wrong in some way. BELLGLASS_FAULTS=all tries
-// all ways with each.
-func TestEveryCommandMayFail(t *testing.T) {
-	for name, scenario := range map[string]func(testing.TB, *bellglass.Browser) []outcome{"reading": reading, "acting": acting} {
-		t.Run(name, func(t *testing.T) {
-			all := methods(t, scenario)
-			// Waiting costs no processor: those that are never answered are
-			// tried beside each other.
-			free := make(chan struct{}, 4)
-			var wg sync.WaitGroup
-			t.Run("faults", func(t *testing.T) {
-				for i, method := range all {
-					for _, fault := range chosen(i) {
-						free <- struct{}{}
-						wg.Go(func() {
-							defer func() { <-free }()
-							t.Run(fmt.Sprintf("%s %s", strings.ReplaceAll(method, ".", "-"), fault), func(t *testing.T) {
-								inject(t, scenario, method, 1+i%2, fault)
-							})
-						})
+// fault is one command that goes wrong.
+type fault struct {
+	scenario func(testing.TB, *bellglass.Browser) []outcome
+	method   string
+	nth      int
+	kind     cdptest.Fault
+}
+
+func (f fault) String() string { return fmt.Sprintf("call %d of %s: %s", f.nth, f.method, f.kind) }
+
+// faults are the commands that reading uses, and those that only acting does,
+// each with one kind of fault, its first call or a later one. With
+// BELLGLASS_FAULTS=all they are all kinds with each of the first three calls.
+func faults(t *testing.T) (out []fault) {
+	seen := map[string]bool{}
+	for _, scenario := range []func(testing.TB, *bellglass.Browser) []outcome{reading, acting} {
+		for i, method := range methods(t, scenario) {
+			switch {
+			case seen[method]:
+			case os.Getenv("BELLGLASS_FAULTS") == "all":
+				for _, kind := range cdptest.Faults {
+					for n := range 3 {
+						out = append(out, fault{scenario, method, n + 1, kind})
 					}
 				}
-				wg.Wait()
-			})
+			default:
+				out = append(out, fault{scenario, method, 1 + i%2, cdptest.Faults[i%len(cdptest.Faults)]})
+			}
+			seen[method] = true
+		}
+	}
+	return out
+}
+
+// TestEveryCommandMayFail: of each method that reading and acting use, a call
+// goes wrong. What comes of it is a result that blames neither caller nor site,
+// and the browser, or the next one, reads on. Waiting costs no processor, so
+// three browsers are at work beside each other.
+func TestEveryCommandMayFail(t *testing.T) {
+	todo := make(chan fault)
+	var wg sync.WaitGroup
+	for range 3 {
+		line := &cdptest.Line{}
+		b := newBrowser(t, line, short)
+		wg.Go(func() {
+			for f := range todo {
+				inject(t, b, line, f)
+			}
 		})
 	}
-}
-
-// chosen are the faults to try with the i-th method.
-func chosen(i int) []cdptest.Fault {
-	if os.Getenv("BELLGLASS_FAULTS") == "all" {
-		return cdptest.Faults
+	for _, f := range faults(t) {
+		todo <- f
 	}
-	return []cdptest.Fault{cdptest.Faults[i%len(cdptest.Faults)]}
+	close(todo)
+	wg.Wait()
 }
 
-func inject(t *testing.T, scenario func(testing.TB, *bellglass.Browser) []outcome, method string, nth int, fault cdptest.Fault) {
-	line := &cdptest.Line{}
-	b := newBrowser(t, line, short)
-	if method == "Browser.getVersion" || method == "Target.setAutoAttach" {
-		nth = 1 // they belong to the start
+func inject(t testing.TB, b *bellglass.Browser, line *cdptest.Line, f fault) {
+	said := &report{TB: t, about: f.String()}
+	recovers(said, b)
+	if f.method == "Browser.getVersion" { // it belongs to the start: of the next browser
+		f.nth = 1
+		line.SetPlan(func(m string, n int) cdptest.Fault {
+			if m == "Page.navigate" && n == 1 {
+				return cdptest.Die
+			}
+			return f.at(m, n)
+		})
 	} else {
-		recovers(t, b)
+		line.SetPlan(f.at)
 	}
-	line.SetPlan(func(m string, n int) cdptest.Fault {
-		if m == method && n == nth {
-			return fault
-		}
-		return cdptest.None
-	})
-	for _, o := range scenario(t, b) {
-		o.check(t)
+	for _, o := range f.scenario(said, b) {
+		o.check(said)
 	}
 	line.SetPlan(nil)
-	recovers(t, b)
+	recovers(said, b)
+}
+
+func (f fault) at(method string, n int) cdptest.Fault {
+	if method == f.method && n == f.nth {
+		return f.kind
+	}
+	return cdptest.None
+}
+
+// report says of errors which fault they are about.
+type report struct {
+	testing.TB
+	about string
+}
+
+func (r *report) Errorf(format string, args ...any) {
+	r.Helper()
+	r.TB.Errorf("%s: %s", r.about, fmt.Sprintf(format, args...))
 }
