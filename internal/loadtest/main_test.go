@@ -5,10 +5,8 @@ package loadtest
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -96,37 +94,6 @@ func gate(t *testing.T, host string) (arrived <-chan struct{}, open func()) {
 	open = sync.OnceFunc(func() { close(out) })
 	t.Cleanup(open)
 	return in, open
-}
-
-// starts collects the browsers that were started, from the log.
-type starts struct {
-	mu   sync.Mutex
-	pids []int
-}
-
-func (s *starts) all() []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.pids)
-}
-
-func (s *starts) Enabled(context.Context, slog.Level) bool { return true }
-func (s *starts) WithAttrs([]slog.Attr) slog.Handler       { return s }
-func (s *starts) WithGroup(string) slog.Handler            { return s }
-
-func (s *starts) Handle(_ context.Context, r slog.Record) error {
-	if r.Message != "browser started" {
-		return nil
-	}
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "pid" {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.pids = append(s.pids, int(a.Value.Int64()))
-		}
-		return true
-	})
-	return nil
 }
 
 // gone waits until a process has ended.

@@ -3,7 +3,6 @@ package loadtest
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -11,14 +10,15 @@ import (
 
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 // TestOneBrowserForTwoTenants: an idle one of another tenant's makes place, one
 // that is at work does not.
 func TestOneBrowserForTwoTenants(t *testing.T) {
 	t.Parallel()
-	s := &starts{}
-	b := newBrowser(t, func(o *bellglass.Options) { o.MaxBrowsers, o.Logger = 1, slog.New(s) })
+	s := &suite.Starts{}
+	b := newBrowser(t, func(o *bellglass.Options) { s.Watch(o); o.MaxBrowsers = 1 })
 	reads(t, b, "a")
 	arrived, open := gate(t, "one.test")
 	var wg sync.WaitGroup
@@ -28,21 +28,22 @@ func TestOneBrowserForTwoTenants(t *testing.T) {
 		}
 	})
 	<-arrived
-	gone(t, s.all()[0])
+	gone(t, s.PIDs()[0])
 	refused(t, b, "a", bellglass.ReasonPoolFull)
 	open()
 	wg.Wait()
 	reads(t, b, "a")
-	if n := len(s.all()); n != 3 {
+	if n := len(s.PIDs()); n != 3 {
 		t.Errorf("%d browsers were started, want 3", n)
 	}
 }
 
 func TestSharedBrowser(t *testing.T) {
 	t.Parallel()
-	s := &starts{}
+	s := &suite.Starts{}
 	b := newBrowser(t, func(o *bellglass.Options) {
-		o.Isolation, o.MaxBrowsers, o.Logger = bellglass.IsolationShared, 1, slog.New(s)
+		s.Watch(o)
+		o.Isolation, o.MaxBrowsers = bellglass.IsolationShared, 1
 	})
 	arrived, open := gate(t, "shared.test")
 	var wg sync.WaitGroup
@@ -53,7 +54,7 @@ func TestSharedBrowser(t *testing.T) {
 	reads(t, b, "c")
 	open()
 	wg.Wait()
-	if n := len(s.all()); n != 1 {
+	if n := len(s.PIDs()); n != 1 {
 		t.Errorf("%d browsers were started, want 1", n)
 	}
 }
@@ -138,14 +139,14 @@ func TestQueue(t *testing.T) {
 // in the old one that goes on.
 func TestBrowsersAreReplacedUnseen(t *testing.T) {
 	t.Parallel()
-	s := &starts{}
-	b := newBrowser(t, func(o *bellglass.Options) { o.RecyclePages, o.MaxBrowsers, o.Logger = 3, 1, slog.New(s) })
+	s := &suite.Starts{}
+	b := newBrowser(t, func(o *bellglass.Options) { s.Watch(o); o.RecyclePages, o.MaxBrowsers = 3, 1 })
 	who := bellglass.Principal{Tenant: "a", Run: "1"}
 	session, err := b.Open(t.Context(), who, bellglass.SessionOptions{Mode: "public", AllowInsecureHTTP: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for len(s.all()) < 2 {
+	for len(s.PIDs()) < 2 {
 		reads(t, b, "a")
 	}
 	reads(t, b, "a")
@@ -158,7 +159,7 @@ func TestBrowsersAreReplacedUnseen(t *testing.T) {
 	for range 4 {
 		reads(t, b, "a")
 	}
-	gone(t, s.all()[0])
+	gone(t, s.PIDs()[0])
 }
 
 // TestShutdown lets calls in progress end, and refuses others.
