@@ -350,13 +350,14 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 const lookTime = 2 * time.Second
 
 // navigationTime is how long a document may take to be there: as the options
-// say, or what is left of the call, which short tells, less the time to look.
+// say, or what is left of the call, less the time to look. Short tells that this
+// is less than half, so that the call's time is what was lacking.
 func (b *Browser) navigationTime(ctx context.Context) (d time.Duration, short bool) {
 	d = b.o.NavigationTimeout
 	if end, ok := ctx.Deadline(); ok {
 		left := time.Until(end)
 		if left = max(left-lookTime, left/2); left < d {
-			return max(left, time.Millisecond), true
+			return max(left, time.Millisecond), left < d/2
 		}
 	}
 	return d, false
