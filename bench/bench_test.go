@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -211,44 +210,6 @@ func browse(b *testing.B, br *bellglass.Browser, url, name string) time.Duration
 	return took
 }
 
-// BenchmarkBusy reads pages one after the other without a pause, with one and
-// with four callers.
-func BenchmarkBusy(b *testing.B) {
-	web := newWeb(b)
-	br := newBrowser(b, web)
-	for _, p := range pages {
-		for _, callers := range []int{1, 4} {
-			b.Run(fmt.Sprintf("%s/callers=%d", p.name, callers), func(b *testing.B) {
-				b.SetParallelism(callers)
-				slots := make(chan struct{}, callers)
-				done := make(chan error, callers)
-				for b.Loop() {
-					slots <- struct{}{}
-					go func() {
-						res, err := br.Browse(context.Background(), bellglass.Request{Principal: who, URL: "http://site.test" + p.path})
-						if err == nil && res.Status != bellglass.StatusOK {
-							err = fmt.Errorf("%s: %w", res.Reason, res.Err)
-						}
-						<-slots
-						select {
-						case done <- err:
-						default:
-						}
-					}()
-				}
-				for range callers {
-					slots <- struct{}{}
-				}
-				close(done)
-				for err := range done {
-					check(b, err)
-				}
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
-			})
-		}
-	}
-}
-
 // BenchmarkMemory reports the memory of the browser with two warm pages, in
 // MB: the sum of all its processes' resident and proportional set sizes.
 func BenchmarkMemory(b *testing.B) {
@@ -278,28 +239,27 @@ func memory(b *testing.B) (rss, pss float64) {
 		}
 	}
 	for _, pid := range pids[1:] {
-		roll, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err != nil {
-			continue // gone, or no Linux
-		}
-		for line := range strings.Lines(string(roll)) {
-			f := strings.Fields(line)
-			if len(f) < 2 {
-				continue
-			}
-			kb, _ := strconv.ParseFloat(f[1], 64)
-			switch f[0] {
-			case "Rss:":
-				rss += kb / 1024
-			case "Pss:":
-				pss += kb / 1024
-			}
-		}
+		sizes := rollup(pid)
+		rss += sizes["Rss:"]
+		pss += sizes["Pss:"]
 	}
 	if rss == 0 {
 		b.Skip("no /proc/PID/smaps_rollup here")
 	}
 	return rss, pss
+}
+
+// rollup returns the sizes of a process, in MB: none if it is gone.
+func rollup(pid int) map[string]float64 {
+	sizes := map[string]float64{}
+	roll, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	for line := range strings.Lines(string(roll)) {
+		if f := strings.Fields(line); len(f) >= 2 {
+			kb, _ := strconv.ParseFloat(f[1], 64)
+			sizes[f[0]] = kb / 1024
+		}
+	}
+	return sizes
 }
 
 func median(d []time.Duration) float64 {
