@@ -115,7 +115,10 @@ func netReason(text string) Reason {
 			return n.reason
 		}
 	}
-	return ReasonInvalidURL // "Cannot navigate to invalid URL" and the like
+	if strings.Contains(strings.ToLower(text), "invalid url") {
+		return ReasonInvalidURL // the browser's refusal of the command
+	}
+	return ReasonInternal
 }
 
 // explain turns any cause into an Error. run, which may be nil, knows what the

@@ -81,7 +81,7 @@ func unwrap(err error) error {
 // never are reasons that blame the caller or the site for what the browser did.
 var never = []bellglass.Reason{
 	bellglass.ReasonInvalidURL, bellglass.ReasonInvalidArgument, bellglass.ReasonScheme, bellglass.ReasonHost,
-	bellglass.ReasonPort, bellglass.ReasonAddress, bellglass.ReasonDownload, bellglass.ReasonTenantQuota, bellglass.ReasonPoolFull,
+	bellglass.ReasonPort, bellglass.ReasonAddress, bellglass.ReasonDownload, bellglass.ReasonTenantQuota,
 }
 
 // known are all reasons.
