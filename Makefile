@@ -69,5 +69,12 @@ soak:
 	BELLGLASS_SOAK=$(SOAKTIME) go test -run '^TestSoak$$' -timeout 6h -v ./internal/loadtest
 	BELLGLASS_SOAK=1m go test -run '^TestIdleBrowsersAreSilent$$' -timeout 10m -v .
 
+# Every command to a browser goes wrong in every way, with the coverage of the
+# packages that must bear it. It takes some ten minutes.
+.PHONY: faults
+faults:
+	BELLGLASS_FAULTS=all go test -timeout 2h -coverpkg ./internal/tab,./internal/chrome,./internal/pool,./internal/cdp -coverprofile bin/faults.cover ./internal/faulttest ./internal/cdp ./internal/pool ./internal/chrome
+	go tool cover -func bin/faults.cover | tail -1
+
 clean:
 	rm -rf bin

@@ -132,8 +132,9 @@ type fault struct {
 func (f fault) String() string { return fmt.Sprintf("call %d of %s: %s", f.nth, f.method, f.kind) }
 
 // faults are the commands that reading uses, and those that only acting does,
-// each with one kind of fault, its first call or a later one. With
-// BELLGLASS_FAULTS=all they are all kinds with each of the first three calls.
+// with what is to go wrong with them: of every third command one call, in one
+// way. With BELLGLASS_FAULTS=each it is every command, with =all the first two
+// calls of each, in all ways; make faults does that.
 func faults(t *testing.T) (out []fault) {
 	seen := map[string]bool{}
 	for _, scenario := range []func(testing.TB, *bellglass.Browser) []outcome{reading, acting} {
@@ -142,11 +143,11 @@ func faults(t *testing.T) (out []fault) {
 			case seen[method]:
 			case os.Getenv("BELLGLASS_FAULTS") == "all":
 				for _, kind := range cdptest.Faults {
-					for n := range 3 {
+					for n := range 2 {
 						out = append(out, fault{scenario, method, n + 1, kind})
 					}
 				}
-			default:
+			case os.Getenv("BELLGLASS_FAULTS") == "each" || i%3 == 0:
 				out = append(out, fault{scenario, method, 1 + i%2, cdptest.Faults[i%len(cdptest.Faults)]})
 			}
 			seen[method] = true
