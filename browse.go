@@ -334,7 +334,10 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 			continue
 		}
 		lost := astray(page, err) && run.Requests() == asked
-		if lost || errors.Is(err, tab.ErrCrashed) {
+		// A browser that waits for long and asks for nothing has lost a part, or
+		// has one that is stuck, and the next page would wait as long.
+		stuck := errors.Is(err, tab.ErrTimeout) && run.Requests() == asked && r.Given == nil && !short
+		if lost || stuck || errors.Is(err, tab.ErrCrashed) {
 			slot.distrust()
 		}
 		lost = lost || errors.Is(err, tab.ErrCrashed) && slot.fell()
