@@ -41,8 +41,8 @@ func newBrowser(t *testing.T, change func(*bellglass.Options)) *bellglass.Browse
 func hasty(o *bellglass.Options) { o.NavigationTimeout = 5 * time.Second }
 
 const (
-	callTime       = 25 * time.Second
-	navigationTime = 15 * time.Second
+	callTime       = 60 * time.Second
+	navigationTime = 20 * time.Second
 )
 
 // browse reads a page as a tenant, and fails the test when that takes longer

@@ -437,9 +437,10 @@ func (l *Live) Kill(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	died := t.end()
 	cdp.Go(t.main, page.Crash, cdpt.Empty{})
 	select {
-	case <-t.died:
+	case <-died:
 		return nil
 	case <-t.main.Done():
 		return ErrCrashed

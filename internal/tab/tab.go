@@ -121,14 +121,22 @@ func (h *Host) Open(ctx context.Context, c Config) (*Tab, error) {
 func (t *Tab) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
+	died := t.end()
 	go func() {
 		select {
-		case <-t.died:
+		case <-died:
 			cancel(ErrCrashed)
 		case <-stop:
 		}
 	}()
 	return ctx, sync.OnceFunc(func() { close(stop); cancel(nil) })
+}
+
+// end returns a channel that is closed when the page's present process dies.
+func (t *Tab) end() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.died
 }
 
 func (t *Tab) open(ctx context.Context) error {
