@@ -73,7 +73,7 @@ soak:
 # packages that must bear it. It takes some ten minutes.
 .PHONY: faults
 faults:
-	BELLGLASS_FAULTS=all go test -timeout 2h -coverpkg ./internal/tab,./internal/chrome,./internal/pool,./internal/cdp -coverprofile bin/faults.cover ./internal/faulttest ./internal/cdp ./internal/pool ./internal/chrome
+	BELLGLASS_FAULTS=all go test -timeout 2h -coverpkg ./internal/tab,./internal/chrome,./internal/pool,./internal/cdp -coverprofile bin/faults.cover ./internal/faulttest ./internal/tab ./internal/cdp ./internal/pool ./internal/chrome
 	go tool cover -func bin/faults.cover | tail -1
 
 clean:
