@@ -1,7 +1,8 @@
 package extract
 
 import (
-	"strings"
+	"cmp"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -9,37 +10,122 @@ import (
 // folded is a text made comparable: lower case, without accents, white space
 // and punctuation runs as one space, with the way back to the original.
 type folded struct {
-	text string
-	at   []int // for each byte of text, the index in the original of what it came from
-	end  int   // length of the original
+	text  string
+	from  string // the original
+	marks []mark // of the way back, one each markEvery bytes of text
 }
 
+// mark is a place where folding can be taken up again.
+type mark struct {
+	text, from int  // the next byte to be written, and the next one to be read
+	space      bool // a space was written last, or nothing
+}
+
+// markEvery is how far apart marks are: few matches are traced back, so that is
+// cheap to do, and a place for each byte would take eight times the text.
+const markEvery = 1024
+
 func fold(s string) folded {
-	f := folded{at: make([]int, 0, len(s)), end: len(s)}
-	var b strings.Builder
-	b.Grow(len(s))
-	put := func(t string, i int) {
-		b.WriteString(t)
-		for range len(t) {
-			f.at = append(f.at, i)
+	f := folder{from: s, space: true}
+	f.text = make([]byte, 0, len(s))
+	var marks []mark
+	for f.at < len(s) {
+		marks = append(marks, mark{len(f.text), f.at, f.space})
+		f.run(len(f.text) + markEvery)
+	}
+	return folded{text: string(f.text), from: s, marks: marks}
+}
+
+// origin is the index in the original that an index in the folded text stands
+// for: that of the character that it came from.
+func (f *folded) origin(i int) int {
+	if i >= len(f.text) {
+		return len(f.from)
+	}
+	k, found := slices.BinarySearchFunc(f.marks, i, func(m mark, i int) int { return cmp.Compare(m.text, i) })
+	if !found {
+		k--
+	}
+	m := f.marks[k]
+	again := folder{from: f.from, at: m.from, space: m.space}
+	again.run(i - m.text + 1)
+	return again.last
+}
+
+// folder folds from, from at on.
+type folder struct {
+	from  string
+	at    int
+	text  []byte
+	space bool
+	last  int // where the last byte written came from
+	known [256]struct {
+		r    rune
+		text string
+	}
+}
+
+// run folds until text has so many bytes, or to the end.
+func (f *folder) run(limit int) {
+	s, text, space, last := f.from, f.text, f.space, f.last
+	i := f.at
+	for i < len(s) && len(text) < limit {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c = asciiFold[c]; c != ' ' {
+				text, space, last = append(text, c), false, i
+			} else if !space {
+				text, space, last = append(text, ' '), true, i
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch folds := f.fold(r); folds {
+		case "":
+		case " ":
+			if !space {
+				text, space, last = append(text, ' '), true, i
+			}
+		default:
+			text, space, last = append(text, folds...), false, i
+		}
+		i += size
+	}
+	f.at, f.text, f.space, f.last = i, text, space, last
+}
+
+// asciiFold is what ASCII folds to: a space, or itself in lower case.
+var asciiFold = func() (to [utf8.RuneSelf]byte) {
+	for c := range to {
+		switch b := byte(c); {
+		case 'a' <= b && b <= 'z', '0' <= b && b <= '9':
+			to[c] = b
+		case 'A' <= b && b <= 'Z':
+			to[c] = b | 0x20
+		default:
+			to[c] = ' '
 		}
 	}
-	space := true
-	for i, r := range s {
+	return to
+}()
+
+// fold returns what r folds to: nothing, a space, or letters. It remembers what
+// it was asked for: most texts are of few letters.
+func (f *folder) fold(r rune) string {
+	known := &f.known[r%rune(len(f.known))]
+	if known.r != r {
+		known.r = r
 		switch {
 		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+			known.text = ""
 		case unicode.IsLetter(r), unicode.IsNumber(r):
-			put(foldRune(r), i)
-			space = false
+			known.text = foldRune(r)
 		default:
-			if !space {
-				put(" ", i)
-			}
-			space = true
+			known.text = " "
 		}
 	}
-	f.text = b.String()
-	return f
+	return known.text
 }
 
 // foldText is the text of fold.
@@ -47,13 +133,12 @@ func foldText(s string) string {
 	b := make([]byte, 0, len(s))
 	space := true
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= utf8.RuneSelf:
+		if s[i] >= utf8.RuneSelf {
 			return fold(s).text
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		}
+		switch c := asciiFold[s[i]]; {
+		case c != ' ':
 			b, space = append(b, c), false
-		case 'A' <= c && c <= 'Z':
-			b, space = append(b, c|0x20), false
 		case !space:
 			b, space = append(b, ' '), true
 		}

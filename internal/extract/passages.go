@@ -107,7 +107,7 @@ func choose(text, query string, limit int) []span {
 
 // find returns where q stands in the text at the start of a word, or anywhere
 // when it is written in a script without spaces.
-func (f folded) find(q string, word int) []span {
+func (f *folded) find(q string, word int) []span {
 	var hits []span
 	anywhere := q[0] >= utf8.RuneSelf
 	for i := 0; len(hits) < maxMatches; {
@@ -117,19 +117,11 @@ func (f folded) find(q string, word int) []span {
 		}
 		i += k
 		if anywhere || i == 0 || f.text[i-1] == ' ' {
-			hits = append(hits, span{from: f.at[i], to: f.origin(i + len(q)), word: word})
+			hits = append(hits, span{from: f.origin(i), to: f.origin(i + len(q)), word: word})
 		}
 		i += len(q)
 	}
 	return hits
-}
-
-// origin is the index in the original that a folded index stands for.
-func (f folded) origin(i int) int {
-	if i < len(f.at) {
-		return f.at[i]
-	}
-	return f.end
 }
 
 // windows groups hits that fit in one passage and widens each group to whole
