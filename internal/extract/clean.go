@@ -211,13 +211,27 @@ var blank = &unicode.RangeTable{
 	LatinOffset: 1,
 }
 
+// isLine reports that s is printable ASCII in words with single spaces between.
+func isLine(s string) bool {
+	prev := byte(' ')
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f || s[i] == ' ' && prev == ' ' {
+			return false
+		}
+		prev = s[i]
+	}
+	return prev != ' ' || s == ""
+}
+
 // Line makes s one clean line: white space collapsed, ends trimmed, at most
 // limit code points, the last of them … when something was cut.
 func Line(s string, limit int) string {
 	if limit <= 0 {
 		return ""
 	}
-	s = strings.Join(strings.Fields(Clean(s)), " ")
+	if !isLine(s) {
+		s = strings.Join(strings.Fields(Clean(s)), " ")
+	}
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
 		return s
 	}

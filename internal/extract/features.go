@@ -23,7 +23,8 @@ type features struct {
 	words   []int     // words before each unit, and in all
 	ui      []float64 // those of interfaces
 	same    map[string]int
-	row     []float32
+	row     [numFeatures]float32
+	n       int // how much of row is filled in
 }
 
 // each calls use with the row of each unit; the row is only good until it
@@ -33,9 +34,8 @@ func (f *features) each(use func(i int, row []float32)) {
 	sections, at := f.sections()
 	before, after := f.toRunning()
 	first, last := f.running()
-	f.row = make([]float32, 0, numFeatures)
 	for i, u := range f.units {
-		f.row = f.row[:0]
+		f.n = 0
 		f.own(u, i)
 		f.beside(i)
 		f.position(u, i)
@@ -54,24 +54,46 @@ func (f *features) each(use func(i int, row []float32)) {
 		f.add(f.rules.of(i)...)
 		f.add(share(f.doc.description, u.key()))
 		f.add(f.doc.about...)
-		use(i, f.row)
+		use(i, f.row[:f.n])
 	}
 }
 
 // none is what a text without a heading has of one.
 var none lexical
 
-func (f *features) add(x ...float32) { f.row = append(f.row, x...) }
-
-func (f *features) flag(b bool) {
-	if b {
-		f.add(1)
-	} else {
-		f.add(0)
+// add panics where there are more than [numFeatures].
+func (f *features) add(x ...float32) {
+	to := f.row[f.n : f.n+len(x)]
+	for i := range to {
+		to[i] = x[i]
 	}
+	f.n += len(x)
 }
 
-func lg(n int) float32 { return float32(math.Log1p(float64(n))) }
+func (f *features) flag(b bool) {
+	f.row[f.n] = 0
+	if b {
+		f.row[f.n] = 1
+	}
+	f.n++
+}
+
+// logs are the logarithms that are asked for most.
+var logs = func() (l [1 << 12]float32) {
+	for n := range l {
+		l[n] = log(n)
+	}
+	return l
+}()
+
+func log(n int) float32 { return float32(math.Log1p(float64(n))) }
+
+func lg(n int) float32 {
+	if uint(n) < uint(len(logs)) {
+		return logs[n]
+	}
+	return log(n)
+}
 
 func clamp(n int) float32 { return float32(max(min(n, 100), -100)) }
 

@@ -189,7 +189,8 @@ func (o *outline) choose(likely []float64, words []int) (in []bool, promise floa
 }
 
 func (o *outline) groups(likely []float64, words []int) []*whole {
-	var groups []*whole
+	groups := make([]*whole, 0, len(o.units))
+	spare, places := make([]whole, len(o.units)), make([]int, len(o.units)) // most are of one unit
 	of := map[*node]*whole{}
 	bound := map[*node]*node{}
 	for i, u := range o.units {
@@ -197,12 +198,13 @@ func (o *outline) groups(likely []float64, words []int) []*whole {
 		if b := u.bound(bound); b != nil {
 			g = of[b]
 			if g == nil {
-				g = &whole{}
+				g = &spare[i]
 				of[b] = g
 				groups = append(groups, g)
 			}
 		} else {
-			g = &whole{}
+			g = &spare[i]
+			g.units = places[i : i : i+1]
 			groups = append(groups, g)
 		}
 		w := words[i+1] - words[i]

@@ -286,6 +286,9 @@ func flat(kids []*node) string {
 // plainText is the text of the tree without any marks, on one line; of a
 // large tree, its beginning.
 func plainText(n *node) string {
+	if n.kind == textNode {
+		return Line(n.text, 1000)
+	}
 	var b strings.Builder
 	nodes := 0
 	n.walk(func(n *node) bool {

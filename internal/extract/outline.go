@@ -13,6 +13,7 @@ type outline struct {
 	sums    []*sums         // by place; nil of those that have no units of their own
 	heading *unit           // the page's own heading, if there is one
 	title   map[string]bool // words of the document's title
+	spare   []unit
 }
 
 // unit is a run of text without a block edge in it: a paragraph, a heading,
@@ -30,6 +31,9 @@ type unit struct {
 // text is the unit's text on one line, without marks; of a long one, the
 // beginning.
 func (u *unit) text() string {
+	if u.line == "" && len(u.kids) == 1 {
+		u.line = plainText(u.kids[0])
+	}
 	if u.line == "" {
 		var b strings.Builder
 		for _, k := range u.kids {
@@ -94,9 +98,9 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 	o.sums[n.at] = s
 	linked = linked || n.is("a")
 	fixed = fixed || n.is("table", "pre")
-	var run []*node
-	end := func() {
-		if u := newUnit(n, run, linked, fixed); u != nil {
+	from := 0 // of the run of nodes that may become a unit
+	end := func(to int) {
+		if u := o.newUnit(n, n.kids[from:to:to], linked, fixed); u != nil {
 			o.units = append(o.units, u)
 			s.size += u.size
 			s.links += u.links
@@ -105,12 +109,12 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 				s.running += u.size
 			}
 		}
-		run = nil
+		from = to + 1
 	}
-	for _, k := range n.kids {
+	for i, k := range n.kids {
 		switch {
 		case k.opens():
-			end()
+			end(i)
 			c := o.collect(k, linked, fixed)
 			s.size += c.size
 			s.links += c.links
@@ -118,12 +122,10 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 			s.units += c.units
 			s.headings += c.headings
 		case k.kind == edgeNode, k.kind == ruleNode, k.kind == breakNode:
-			end()
-		default:
-			run = append(run, k)
+			end(i)
 		}
 	}
-	end()
+	end(len(n.kids))
 	s.end = len(o.units)
 	if headingLevel(n) > 0 {
 		s.headings++
@@ -186,18 +188,24 @@ func (t tally) of(name string) int {
 }
 
 // newUnit makes a unit of a run of nodes, or nil if there is no text in it.
-func newUnit(box *node, kids []*node, linked, fixed bool) *unit {
-	u := &unit{box: box, kids: kids, fixed: fixed}
+func (o *outline) newUnit(box *node, kids []*node, linked, fixed bool) *unit {
+	size, links := 0, 0
 	for _, k := range kids {
-		u.size += k.size
-		u.links += k.linkSize()
+		size += k.size
+		links += k.linkSize()
 	}
-	if u.size == 0 {
+	if size == 0 {
 		return nil
 	}
 	if linked {
-		u.links = u.size
+		links = size
 	}
+	if len(o.spare) == 0 {
+		o.spare = make([]unit, manyNodes)
+	}
+	u := &o.spare[0]
+	o.spare = o.spare[1:]
+	*u = unit{box: box, kids: kids, size: size, links: links, fixed: fixed}
 	return u
 }
 

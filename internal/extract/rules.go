@@ -131,6 +131,9 @@ type focus struct {
 	selection
 	all    *node // the part that the page itself points out
 	inMain bool  // all is a main or article element
+
+	sizes []left // see live
+	lost  marks  // see gone
 }
 
 // dropFurniture leaves out what helps to get about on the site. Whatever holds
@@ -174,9 +177,14 @@ func (f *focus) linkList(n *node, s *sums) bool {
 // left is what a block holds of text that is not left out.
 type left struct{ size, links, running int }
 
-// live returns the sums over the tree without what is left out, by place.
+// live returns the sums over the tree without what is left out, by place. They
+// are good until the next call.
 func (f *focus) live() []left {
-	live := make([]left, len(f.nodes))
+	if f.sizes == nil {
+		f.sizes = make([]left, len(f.nodes))
+	}
+	live := f.sizes
+	clear(live)
 	gone := f.gone()
 	for _, u := range f.units {
 		if gone.unit(u) {
@@ -198,9 +206,13 @@ func (f *focus) live() []left {
 	return live
 }
 
-// gone returns what is left out, with all that is below.
+// gone returns what is left out, with all that is below. It is good until the
+// next call.
 func (f *focus) gone() marks {
-	gone := make(marks, len(f.nodes))
+	if f.lost == nil {
+		f.lost = make(marks, len(f.nodes))
+	}
+	gone := f.lost
 	for i, n := range f.nodes {
 		gone[i] = f.skip[i] || i > 0 && gone[n.parent.at]
 	}
@@ -301,18 +313,25 @@ func (f *focus) dropRepeated() {
 		}
 		return 0
 	}
-	same := map[string][]*unit{}
+	first := map[string]int{}         // the unit that says it first
+	next := make([]int, len(f.units)) // and those that say it again; 0 after the last
 	gone := f.gone()
-	for _, u := range f.units {
+	for i, u := range slices.Backward(f.units) {
 		if u.fixed || !inside(u.box, f.top) || gone.unit(u) {
 			continue
 		}
 		if key := u.key(); long(key) {
-			same[key] = append(same[key], u)
+			next[i] = first[key]
+			first[key] = i
 		}
 	}
-	for _, us := range same {
-		if len(us) > maxRepeats {
+	var us []*unit
+	for _, i := range first {
+		us = append(us[:0], f.units[i])
+		for i = next[i]; i > 0; i = next[i] {
+			us = append(us, f.units[i])
+		}
+		if len(us) == 1 || len(us) > maxRepeats {
 			continue
 		}
 		best := us[0]

@@ -76,6 +76,21 @@ type parser struct {
 	at    *node
 	depth int // elements open, including those read as if not there
 	nodes int
+	spare []node
+}
+
+// manyNodes is how many nodes are made at once: they live as long as each
+// other.
+const manyNodes = 64
+
+func (p *parser) node(n node) *node {
+	if len(p.spare) == 0 {
+		p.spare = make([]node, manyNodes)
+	}
+	to := &p.spare[0]
+	p.spare = p.spare[1:]
+	*to = n
+	return to
 }
 
 func (p *parser) head(line string) {
@@ -169,9 +184,14 @@ func (p *parser) open(kind nodeKind, s string) {
 	if p.depth++; p.depth > maxDepth {
 		return
 	}
-	fields := strings.Split(s, "\t")
-	n := &node{kind: kind, tag: fields[0]}
-	for _, f := range fields[1:] {
+	tag, fields, more := strings.Cut(s, "\t")
+	n := p.node(node{kind: kind, tag: tag})
+	if more {
+		n.attrs = make([]attr, 0, strings.Count(fields, "\t")+1)
+	}
+	for more {
+		var f string
+		f, fields, more = strings.Cut(fields, "\t")
 		key, value, _ := strings.Cut(f, "=")
 		n.attrs = append(n.attrs, attr{key, unescape(value)})
 	}
@@ -190,7 +210,7 @@ func (p *parser) close() error {
 }
 
 func (p *parser) text(kind byte, s string) {
-	n := &node{kind: textNode, text: s}
+	n := p.node(node{kind: textNode, text: s})
 	if kind == 'P' {
 		n.kind = preNode
 	}

@@ -77,7 +77,7 @@ func (d *Doc) walk(root *html.Node, url string, noscript bool) (*extract.Doc, er
 	if doc == nil {
 		return nil, errNoRoot
 	}
-	w := &walker{sheet: newSheet(), noscript: noscript, formulas: d.facts.formulas}
+	w := &walker{sheet: newSheet(), noscript: noscript, formulas: d.facts.formulas, out: make([]byte, 0, 64<<10)}
 	for _, text := range d.facts.sheets {
 		w.sheet.add(text)
 	}

@@ -92,6 +92,7 @@ type sheet struct {
 
 	rules, bytes int
 	matcher      matcher
+	cascade      cascade
 }
 
 func newSheet() *sheet {

@@ -17,31 +17,46 @@ type values [propCount]string
 // inlineRank is above that of every rule.
 const inlineRank = 1 << 63
 
-// styleOf works out what an element's author set on it.
-func (s *sheet) styleOf(n *html.Node) *values {
-	var (
-		v    values
-		rank [propCount]struct {
-			important bool
-			rank      uint64
-		}
-		set bool
-	)
-	apply := func(ds []declaration, r uint64) {
-		for _, d := range ds {
-			best := &rank[d.prop]
-			if d.important != best.important && !d.important || d.important == best.important && r < best.rank {
-				continue
-			}
-			best.important, best.rank = d.important, r
-			v[d.prop] = d.value
-			set = true
-		}
+// cascade works out which of several declarations holds. It is kept from one
+// element to the next: most have hardly any.
+type cascade struct {
+	values values
+	ranks  [propCount]struct {
+		important bool
+		rank      uint64
 	}
+	set []property // what is in values
+}
+
+func (c *cascade) clear() {
+	for _, p := range c.set {
+		c.values[p], c.ranks[p].important, c.ranks[p].rank = "", false, 0
+	}
+	c.set = c.set[:0]
+}
+
+func (c *cascade) apply(ds []declaration, rank uint64) {
+	for i := range ds {
+		d := &ds[i]
+		best := &c.ranks[d.prop]
+		if d.important != best.important && !d.important || d.important == best.important && rank < best.rank {
+			continue
+		}
+		best.important, best.rank = d.important, rank
+		c.values[d.prop] = d.value
+		c.set = append(c.set, d.prop)
+	}
+}
+
+// styleOf works out what an element's author set on it; nil is nothing. It is
+// good until the next call.
+func (s *sheet) styleOf(n *html.Node) *values {
+	c := &s.cascade
+	c.clear()
 	try := func(rules []*rule) {
 		for _, r := range rules {
 			if r.match(&s.matcher, n) {
-				apply(r.declarations, r.rank)
+				c.apply(r.declarations, r.rank)
 			}
 		}
 	}
@@ -56,12 +71,12 @@ func (s *sheet) styleOf(n *html.Node) *values {
 		try(s.rest)
 	}
 	if own := attr(n, "style"); own != "" {
-		apply(inlineDeclarations(own), inlineRank)
+		c.apply(inlineDeclarations(own), inlineRank)
 	}
-	if !set {
+	if len(c.set) == 0 {
 		return nil
 	}
-	return &v
+	return &c.values
 }
 
 // inlineDeclarations parses a style attribute.
