@@ -58,10 +58,7 @@ type command struct {
 }
 
 // script collects what is said.
-type script struct {
-	session string
-	out     []byte
-}
+type script struct{ out []byte }
 
 func (s *script) event(session, method, params string) {
 	if session != "" {
