@@ -61,7 +61,15 @@ func (s *Session) Navigate(ctx context.Context, r NavigateRequest) View {
 	if err != nil {
 		return s.failed(ctx, op, err)
 	}
-	return s.navigated(ctx, op, r.Wait, func() (tab.State, error) { return s.live.Navigate(ctx, withFragment(u, r.URL)) })
+	return s.navigated(ctx, op, r.Wait, func() (tab.State, error) {
+		asked := s.run.Requests()
+		state, err := s.live.Navigate(ctx, withFragment(u, r.URL))
+		if s.run.Requests() == asked && lostNetwork(state, err) {
+			s.slot.distrust()
+			err = tab.ErrCrashed
+		}
+		return state, err
+	})
 }
 
 // ctx0 is for answers to calls that never began.
@@ -113,6 +121,18 @@ func (s *Session) navigated(ctx context.Context, op string, wait time.Duration, 
 	}
 	v.ContentType = mediaType(state.ContentType)
 	return v
+}
+
+// lostNetwork reports that a navigation for which the session's proxy was asked
+// for nothing was answered by the one that denies everything, or by none: the
+// part of the browser that does the networking has died, and with it went the
+// proxies of its contexts. See [astray], for reads.
+func lostNetwork(state tab.State, err error) bool {
+	var network *tab.NetError
+	if errors.As(err, &network) {
+		return netReason(network.Text) == ReasonProxy
+	}
+	return err == nil && state.Header != ""
 }
 
 // answered tells an answer that the proxy gave in a site's place.

@@ -64,6 +64,10 @@ func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), erro
 			return nil, nil, err
 		}
 		s, release, err := w.pool.Acquire(ctx)
+		for dead := 0; err == nil && s.tab.Crashed() && dead < endpoints(0); dead++ { // while it was kept ready
+			release()
+			s, release, err = w.pool.Acquire(ctx)
+		}
 		if err == nil {
 			return s, sync.OnceFunc(func() {
 				s.end.Release()

@@ -243,24 +243,36 @@ func (s *Session) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slot, free, err := s.b.lease(ctx, s.who.Tenant)
-	if err != nil {
-		leave()
-		return err
+	for try := 0; ; try++ {
+		slot, free, err := s.b.lease(ctx, s.who.Tenant)
+		if err != nil {
+			leave()
+			return err
+		}
+		if err = s.enliven(ctx, slot); err == nil {
+			s.slot, s.release = slot, func() { free(); leave() }
+			return nil
+		}
+		slot.distrust()
+		free()
+		// Its process, or the whole browser, has died while the page was kept
+		// ready: nothing was done yet, and another will do.
+		if try > 0 || ctx.Err() != nil || !errors.Is(err, tab.ErrCrashed) {
+			leave()
+			return err
+		}
 	}
-	release := func() { free(); leave() }
+}
+
+// enliven makes the leased page one of the session's.
+func (s *Session) enliven(ctx context.Context, slot *slot) error {
 	slot.end.Assign(s.run)
 	live, err := slot.tab.Live(ctx, tab.LiveOptions{
 		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
 		Check: s.check, Send: s.maySend, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime,
 	})
-	if err != nil {
-		slot.distrust()
-		release()
-		return err
-	}
-	s.slot, s.release, s.live = slot, release, live
-	return nil
+	s.live = live
+	return err
 }
 
 // With opens a session, calls f with it and closes it, whatever f does; a

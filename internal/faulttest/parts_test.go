@@ -140,8 +140,13 @@ func TestPartsDieUnderASession(t *testing.T) {
 			v := s.Click(t.Context(), bellglass.ClickRequest{Selector: "#button"})
 			outcome{"click", v.Status, v.Reason, v.Err}.check(t)
 			s.Close()
-			if got := acting(t, b); got[len(got)-1].status != bellglass.StatusOK {
-				t.Errorf("another session: %v", got)
+			works := func(out []outcome) bool {
+				return !slices.ContainsFunc(out, func(o outcome) bool { o.check(t); return o.status != bellglass.StatusOK })
+			}
+			// A session in a browser without its networking part is what finds
+			// out.
+			if !works(acting(t, b)) && !works(acting(t, b)) {
+				t.Errorf("the second session after it: %v", acting(t, b))
 			}
 		})
 	}
@@ -203,38 +208,6 @@ func eventually(t *testing.T, b *bellglass.Browser) {
 			t.Fatalf("it does not recover: %s %s %v", res.Status, res.Reason, res.Err)
 		}
 	}
-}
-
-// TestNoMemoryForAFork: the system refuses another process. Here it is the
-// number of namespaces that is used up, which the same call reports.
-func TestNoMemoryForAFork(t *testing.T) {
-	const file = "/proc/sys/user/max_pid_namespaces"
-	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Skip(err)
-	}
-	if err := chrome.TrySeal(t.Context(), chrome.Kernel); err != nil {
-		t.Skip(err)
-	}
-	b := newBrowser(t, nil, func(o *bellglass.Options) { o.Seal = bellglass.SealKernel })
-	recovers(t, b)
-	if err := os.WriteFile(file, []byte("0"), 0); err != nil {
-		t.Skip(err)
-	}
-	restore := sync.OnceFunc(func() { os.WriteFile(file, was, 0) })
-	t.Cleanup(restore)
-	for _, pid := range processes("--remote-debugging-pipe") {
-		syscall.Kill(pid, syscall.SIGKILL)
-	}
-	for range 3 {
-		res := browse(t, b, "http://site.test/tiny")
-		outcome{"without processes", res.Status, res.Reason, res.Err}.check(t)
-		if res.Status != bellglass.StatusError {
-			t.Errorf("got %s %s %v", res.Status, res.Reason, res.Err)
-		}
-	}
-	restore()
-	eventually(t, b)
 }
 
 // TestFullDisk: the folder for temporary files has no room, where the browser

@@ -77,12 +77,22 @@ func (t *Tab) Live(ctx context.Context, o LiveOptions) (*Live, error) {
 		return nil, errors.New("tab: live: this tab has been used")
 	}
 	t.mu.Unlock()
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
 	for _, p := range l.enable(t) {
 		if _, err := p.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("tab: live: %w", err)
+			return nil, fmt.Errorf("tab: live: %w", crashedOr(err))
 		}
 	}
 	return l, nil
+}
+
+// crashedOr tells the end of a page's session for what it is.
+func crashedOr(err error) error {
+	if errors.Is(err, cdp.ErrDetached) || errors.Is(err, cdp.ErrClosed) {
+		return fmt.Errorf("%w: %w", ErrCrashed, err)
+	}
+	return err
 }
 
 // Every document is asked about before it is requested; nothing is dropped.

@@ -139,6 +139,13 @@ func (t *Tab) end() <-chan struct{} {
 	return t.died
 }
 
+// Crashed reports that the page's process has died.
+func (t *Tab) Crashed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.crashed
+}
+
 func (t *Tab) open(ctx context.Context) error {
 	b := t.host.conn.Browser
 	yes := true
