@@ -36,8 +36,9 @@ func newProfile(root string) (*profile, error) {
 		return nil, err
 	}
 	lock, err := takeLock(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		os.RemoveAll(dir)
+	if err != nil { // removing a tree takes a descriptor, of which there may be none
+		os.Remove(filepath.Join(dir, lockName))
+		os.Remove(dir)
 		return nil, err
 	}
 	return &profile{dir: dir, lock: lock}, nil
@@ -57,7 +58,9 @@ func takeLock(path string, flag int) (*os.File, error) {
 }
 
 // remove deletes the folder. Processes that were just killed may still be
-// writing their last files, hence the second and third try.
+// writing their last files, hence the second and third try; the last one has the
+// lock's descriptor, where there is no other, and needs none if that file is all
+// there is.
 func (p *profile) remove() error {
 	defer p.lock.Close()
 	var err error
@@ -67,7 +70,9 @@ func (p *profile) remove() error {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return err
+	p.lock.Close()
+	os.Remove(filepath.Join(p.dir, lockName))
+	return os.RemoveAll(p.dir)
 }
 
 // Sweep removes the profiles below root (if empty, the system's folder for

@@ -95,6 +95,12 @@ func (p *Process) launchAt(ctx context.Context, o Options, l Level) error {
 		return err
 	}
 	defer theirs.close()
+	connected := false
+	defer func() {
+		if !connected {
+			theirs.closeOurs()
+		}
+	}()
 	spec := jail.Spec{
 		Level: l, Path: o.Binary.Path, Listeners: o.Listeners,
 		Extra: []*os.File{theirs.r, theirs.w}, Stderr: p.stderr, Limits: o.Limits, Sniff: o.Sniff && l == Kernel,
@@ -114,12 +120,12 @@ func (p *Process) launchAt(ctx context.Context, o Options, l Level) error {
 	}
 	j, err := jail.Start(ctx, spec)
 	if err != nil {
-		theirs.closeOurs()
 		p.SandboxOff = ""
 		return err
 	}
 	p.jail, p.pid, p.exited, p.Listeners, p.Sniffer = j, j.Pid(), j.Done(), j.Listeners, j.Sniffer
 	p.connect(theirs, o)
+	connected = true
 	return nil
 }
 

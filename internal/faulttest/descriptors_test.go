@@ -30,6 +30,23 @@ func descriptors(t *testing.T) (n, highest int) {
 	return n, highest
 }
 
+// filled opens files until no number below the highest is free, so that a limit
+// on numbers is one on how many.
+func filled(t *testing.T) (n, highest int) {
+	t.Helper()
+	for {
+		n, highest = descriptors(t) // with the folder's own, at the lowest free number
+		if n == highest+1 {
+			return n, highest
+		}
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+	}
+}
+
 // TestEachDescriptorMayBeTheLast starts a browser with room for no descriptor,
 // for one, for two, and so on: each start but the last fails at another place,
 // with an error, and leaves nothing behind.
@@ -43,7 +60,7 @@ func TestEachDescriptorMayBeTheLast(t *testing.T) {
 			if err := chrome.TrySeal(t.Context(), level); err != nil {
 				t.Skip(err)
 			}
-			before, highest := descriptors(t)
+			before, highest := filled(t)
 			failed := 0
 			for room := 0; ; room++ {
 				restore := limited(t, unix.RLIMIT_NOFILE, uint64(highest+1+room))
@@ -58,7 +75,7 @@ func TestEachDescriptorMayBeTheLast(t *testing.T) {
 					break
 				}
 				if failed++; failed > 200 {
-					t.Fatal("with 200 descriptors there is still none: ", err)
+					t.Fatalf("with 200 descriptors more than %d (highest %d) there is still none: %v", before, highest, err)
 				}
 			}
 			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
