@@ -226,8 +226,11 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // memory sums the set sizes of our own descendants.
-func memory(b *testing.B) (rss, pss float64) {
-	pids := []int{os.Getpid()}
+func memory(b *testing.B) (rss, pss float64) { return memoryOf(b, os.Getpid()) }
+
+// memoryOf sums those of the descendants of a process.
+func memoryOf(b *testing.B, pid int) (rss, pss float64) {
+	pids := []int{pid}
 	for i := 0; i < len(pids); i++ {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
 		for _, t := range tasks {

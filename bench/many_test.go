@@ -109,16 +109,18 @@ func BenchmarkBusyAnswer(b *testing.B) {
 	b.ReportMetric(busy/median(reads)*100, "percent-of-browse")
 }
 
-// BenchmarkMemoryParts reports proportional set sizes in MB: of a browser with
-// one blank page (and the service itself), of a further blank page, and of an
-// open session that shows a small page.
+// BenchmarkMemoryParts reports proportional set sizes in MB: of bellglass mcp
+// with one browser and one blank page, both together and the program alone, of a
+// further blank page, and of an open session that shows a small page.
 func BenchmarkMemoryParts(b *testing.B) {
 	web := newWeb(b)
 	web.Handle("small.test", testweb.HTML("<title>Small</title><p>A small page with a <a href=/>link</a>."))
+	bin := program(b)
 	for b.Loop() {
-		one := idle(b, web, 1)
-		two := idle(b, web, 2)
+		one, alone := idle(b, bin, 1)
+		two, _ := idle(b, bin, 2)
 		b.ReportMetric(one, "idle-PSS-MB")
+		b.ReportMetric(alone, "program-PSS-MB")
 		b.ReportMetric(two-one, "blank-page-PSS-MB")
 		b.ReportMetric(sessions(b, web), "session-PSS-MB")
 	}
@@ -128,19 +130,17 @@ func BenchmarkMemoryParts(b *testing.B) {
 // settled is how long a browser gets to finish what nobody waits for.
 const settled = 1500 * time.Millisecond
 
-// idle is the memory of a service with so many blank pages, itself included.
-func idle(b *testing.B, web *testweb.Web, pages int) float64 {
-	br, err := bellglass.New(bellglass.Options{MaxPages: pages, Resolve: web.Resolve, UnsafeDial: web.Dial})
-	check(b, err)
-	defer br.Close()
-	check(b, br.Start(b.Context()))
-	time.Sleep(settled)
-	_, pss := memory(b)
-	return pss + own()
+// idle is the memory of a service with so many blank pages: of all its
+// processes, and of its own.
+func idle(b *testing.B, bin string, pages int) (all, alone float64) {
+	b.Helper()
+	pid, stop := firstAnswer(b, bin, initialize, "--max-pages", fmt.Sprint(pages))
+	defer stop()
+	time.Sleep(2 * settled)
+	_, all = memoryOf(b, pid)
+	alone = rollup(pid)["Pss:"]
+	return all + alone, alone
 }
-
-// own is the proportional set size of this process.
-func own() float64 { return rollup(os.Getpid())["Pss:"] }
 
 func sessions(b *testing.B, web *testweb.Web) float64 {
 	const n = 6
@@ -247,19 +247,24 @@ func pair(b *testing.B, one string, first func(), two string, second func() (end
 func BenchmarkMCPStart(b *testing.B) {
 	bin := program(b)
 	for name, request := range map[string]string{
-		"initialize": `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`,
+		"initialize": initialize,
 		"discover":   `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 	} {
 		b.Run(name, func(b *testing.B) {
-			pair(b, "version", func() { run(b, "", bin, "version") }, "answer", func() func() { return firstAnswer(b, bin, request) })
+			pair(b, "version", func() { run(b, "", bin, "version") }, "answer", func() func() {
+				_, stop := firstAnswer(b, bin, request)
+				return stop
+			})
 		})
 	}
 }
 
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+
 // firstAnswer starts the server, asks, and returns when it has answered; stop
 // ends the server.
-func firstAnswer(b *testing.B, bin, request string) (stop func()) {
-	cmd := exec.Command(bin, "mcp")
+func firstAnswer(b *testing.B, bin, request string, flags ...string) (pid int, stop func()) {
+	cmd := exec.Command(bin, append([]string{"mcp"}, flags...)...)
 	in, err := cmd.StdinPipe()
 	check(b, err)
 	out, err := cmd.StdoutPipe()
@@ -271,7 +276,7 @@ func firstAnswer(b *testing.B, bin, request string) (stop func()) {
 	if err != nil || !strings.Contains(line, `"result"`) {
 		b.Fatalf("%v: %.300s", err, line)
 	}
-	return func() {
+	return cmd.Process.Pid, func() {
 		in.Close()
 		cmd.Wait()
 	}
