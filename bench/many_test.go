@@ -24,7 +24,7 @@ import (
 // BenchmarkThroughput reads pages without a pause, with 1 to 16 callers, and
 // reports pages a second, how many times as many as one caller gets, and how
 // long single reads take. A run of b.N is that many reads of each number of
-// callers, at least ten for each caller.
+// callers, at least five for each caller.
 func BenchmarkThroughput(b *testing.B) {
 	web := newWeb(b)
 	br := newBrowser(b, web)
@@ -36,7 +36,7 @@ func BenchmarkThroughput(b *testing.B) {
 			for _, callers := range []int{1, 4, 8, 16} {
 				reads := b.N
 				if b.N > 1 { // once is for finding out whether it runs
-					reads = max(b.N, 10*callers)
+					reads = max(b.N, 5*callers)
 				}
 				perSecond, times := throughput(b, br, url, callers, reads)
 				if alone == 0 {
