@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export URL
 export CGO_ENABLED ?= 0
 
-.PHONY: run build setup test lint generate bench bench-egress fuzz soak clean FORCE
+.PHONY: run build setup test lint generate bench bench-act bench-egress fuzz soak clean FORCE
 
 run: setup
 	@if [ -n "$$URL" ]; then bin/bellglass browse "$$URL"; else bin/bellglass demo; fi
@@ -25,6 +25,7 @@ test: build
 	$(MAKE) --no-print-directory lint
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 	go test -run '^$$' -bench . -benchtime 1x ./...
+	$(MAKE) --no-print-directory bench-act BENCH_ACT='-rounds 1 -think 0'
 	$(MAKE) --no-print-directory bench-egress BENCH_EGRESS='-rounds 1 -setups 20 -mib 16 -idle 50'
 
 lint: generate
@@ -40,6 +41,14 @@ generate:
 # Latency beside the floor, in one run; see docs/performance.md.
 bench: setup
 	go test -run '^$$' -bench . -benchtime 50x -timeout 30m ./bench
+
+# Acting on pages, in time and tokens, beside Playwright MCP,
+# chrome-devtools-mcp and agent-browser where BENCH_PEERS names the folder in
+# which npm has installed them; the program says how. It is a module of its own
+# because a client of MCP is nobody else's business.
+export BENCH_PEERS
+bench-act: setup
+	cd bench/act && go vet ./... && go run . $(BENCH_ACT)
 
 # The egress proxy beside smokescreen, a bare relay and direct dialing, in one
 # run. It is a module of its own, so that nobody else needs smokescreen.

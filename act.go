@@ -272,6 +272,11 @@ func (s *Session) confirm(ctx context.Context, was digest.Element) (digest.Eleme
 	if err != nil {
 		return was, err
 	}
+	return s.compare(was, now)
+}
+
+// compare compares an element with what it is now.
+func (s *Session) compare(was digest.Element, now *digest.Element) (digest.Element, error) {
 	now.Index, now.Origin = was.Index, was.Origin
 	if err := s.guardElement(now); err != nil {
 		return was, err
@@ -410,16 +415,21 @@ func (s *Session) maySubmit(e digest.Element) error {
 }
 
 // click does it: with a point that was hit-tested, and the element confirmed
-// once more after scrolling and waiting.
+// once more, at the moment of the test or after it.
 func (s *Session) click(ctx context.Context, e digest.Element) error {
-	x, y, err := s.live.Aim(ctx, node(e))
+	x, y, seen, err := s.live.Aim(ctx, node(e))
 	if errors.Is(err, tab.ErrGone) {
 		return s.table.Confirm(e, nil)
 	}
 	if err != nil {
 		return err
 	}
-	now, err := s.confirm(ctx, e)
+	var now digest.Element
+	if seen != nil {
+		now, err = s.compare(e, seen)
+	} else {
+		now, err = s.confirm(ctx, e)
+	}
 	if err != nil {
 		return err
 	}

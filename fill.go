@@ -201,7 +201,7 @@ func (s *Session) confirmField(ctx context.Context, e digest.Element) (digest.El
 	if now.Protected {
 		return *now, nil
 	}
-	return s.confirm(ctx, e)
+	return s.compare(e, now)
 }
 
 // readBack tells what a field holds where that is not what it was given.

@@ -56,6 +56,9 @@ type SessionOptions struct {
 	// still between two calls, and a call lets a bounded piece of it pass: for
 	// pages that live on sockets and heartbeats that is wrong.
 	RealTime bool
+	// RealQuiet is how long a page on the real clock may have nothing in flight
+	// before a call looks at it. If zero, 300 ms.
+	RealQuiet time.Duration
 	// ArtefactDir is the folder below which screenshots are written, in one of
 	// the principal's own. If empty, none are made.
 	ArtefactDir string
@@ -130,6 +133,9 @@ func (o SessionOptions) compile(b *Browser) (sessionRules, error) {
 	}
 	if o.IdleTimeout <= 0 || o.MaxAge <= 0 || o.MaxPerTenant <= 0 {
 		bad("IdleTimeout, MaxAge and MaxPerTenant must be positive")
+	}
+	if o.RealQuiet < 0 || o.RealQuiet >= b.o.CallTimeout {
+		bad("RealQuiet %v must not be negative, and below CallTimeout %v", o.RealQuiet, b.o.CallTimeout)
 	}
 	c := policy.Config{
 		Mode: o.Mode, Allow: o.Allow, Resources: o.Resources, AllowInsecureHTTP: o.AllowInsecureHTTP,
@@ -269,7 +275,7 @@ func (s *Session) enliven(ctx context.Context, slot *slot) error {
 	slot.end.Assign(s.run)
 	live, err := slot.tab.Live(ctx, tab.LiveOptions{
 		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
-		Check: s.check, Send: s.maySend, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime,
+		Check: s.check, Send: s.maySend, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime, Quiet: s.o.RealQuiet,
 	})
 	s.live = live
 	return err

@@ -146,6 +146,7 @@ type lineOptions struct {
 	page  string // address, to shorten links
 	query bool   // keep the query of links
 	row   bool   // name the row
+	same  bool   // which is that of the line before
 	group bool   // name the group
 }
 
@@ -153,6 +154,7 @@ type lineOptions struct {
 //
 //	[5] select "Plan" (required) = "Starter" [Starter, Pro, Enterprise]
 //	[7] button "Delete" in row "Invoice 3 · $40"
+//	[8] button "Pay" in the same row
 func (e Element) line(o lineOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%d] %s %s", e.Index, e.Label(), quote(e.Name, MaxName))
@@ -171,7 +173,9 @@ func (e Element) line(o lineOptions) string {
 	if e.Choices > 0 {
 		b.WriteString(" [" + e.choices() + "]")
 	}
-	if o.row && e.Row != "" {
+	if o.row && o.same {
+		b.WriteString(" in the same row")
+	} else if o.row && e.Row != "" {
 		b.WriteString(" in row " + quote(shortRow(e.Row), MaxName))
 	} else if o.group && e.Group != "" {
 		b.WriteString(" in group " + quote(e.Group, MaxName))

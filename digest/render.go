@@ -166,8 +166,19 @@ func rangeLine(from, to, total int) string {
 func (p *Page) lines(o RenderOptions, from, to int) []string {
 	alike := p.alike()
 	var out []string
+	row, of := "", map[said]bool{} // the row named last, and what was listed of it
 	for i := from; i < to; i++ {
-		out = append(out, p.lineOf(&p.Elements[i], o, alike))
+		e := &p.Elements[i]
+		l := p.lineOptions(e, o, alike)
+		if l.row {
+			// Two of a kind are of two rows that read the same.
+			if l.same = e.Row != "" && e.Row == row && !of[e.said()]; !l.same {
+				row = e.Row
+				clear(of)
+			}
+			of[e.said()] = true
+		}
+		out = append(out, e.line(l))
 	}
 	return out
 }
@@ -186,11 +197,16 @@ func (p *Page) alike() map[said]int {
 
 func (e *Element) said() said { return said{e.Label(), e.Name, e.Origin} }
 
-// lineOf writes the line of an element. Its row, or its group, is named where
-// label and name alone would not tell it from others.
+// lineOf writes the line of an element.
 func (p *Page) lineOf(e *Element, o RenderOptions, alike map[said]int) string {
+	return e.line(p.lineOptions(e, o, alike))
+}
+
+// lineOptions: the row of an element, or its group, is named where label and
+// name alone would not tell it from others.
+func (p *Page) lineOptions(e *Element, o RenderOptions, alike map[said]int) lineOptions {
 	twin := alike[e.said()] > 1
-	return e.line(lineOptions{page: p.URL, query: o.KeepQuery, row: twin, group: twin || e.Checked != None})
+	return lineOptions{page: p.URL, query: o.KeepQuery, row: twin, group: twin || e.Checked != None}
 }
 
 // textBlock writes the page's text in its fence, at most limit code points.

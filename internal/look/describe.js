@@ -29,6 +29,7 @@ const describe = e => {
   states(tag, el, d, e, inputs, aria);
   if (inView(box)) d.v = 1;
   if (!e.full) return d;
+  if (partly === null) (memory.looked ??= new WeakMap()).set(el, [box.left, box.top, box.right, box.bottom]);
   d.b = [Math.round(box.left), Math.round(box.top), Math.round(box.right - box.left), Math.round(box.bottom - box.top)];
   const row = rowOf(p);
   if (row) d.w = rowText(row, e);

@@ -35,6 +35,8 @@ var (
 	walkJS string
 	//go:embed visit.js
 	visitJS string
+	//go:embed near.js
+	nearJS string
 	//go:embed describe.js
 	describeJS string
 	//go:embed rows.js
@@ -80,13 +82,19 @@ const maxChoices = 2000
 
 // PointScript scrolls a node into view and finds a point on it that a click
 // would reach: its value is for [ParsePoint].
-func PointScript(node int64) string {
-	return script(fmt.Sprintf("{mode:'point',text:0,choices:0,node:%d}", node))
+func PointScript(node int64) string { return pointScript(node, false) }
+
+// CalmPointScript is [PointScript] after a look at the whole that is several
+// frames old: a node that is where it was then does not move.
+func CalmPointScript(node int64) string { return pointScript(node, true) }
+
+func pointScript(node int64, calm bool) string {
+	return script(fmt.Sprintf("{mode:'point',text:0,choices:%d,node:%d,calm:%t}", maxChoices, node, calm))
 }
 
 // source is the function behind all scripts. The world keeps it, so that the
 // engine compiles it once and has it warm for the next look.
-var source = "(function(options){'use strict';\n" + extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS + rowsJS + visitJS + describeJS + pointJS + mainJS + "})"
+var source = "(function looker(options){'use strict';\n" + extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS + rowsJS + visitJS + nearJS + describeJS + pointJS + mainJS + "})"
 
 func script(options string) string {
 	return "(globalThis[Symbol.for('bellglass.looker')]??=" + source + ")(" + options + ")"
@@ -270,11 +278,14 @@ func ParseNode(s string) (e digest.Element, doc string, err error) {
 // Point is where to click a node.
 type Point struct {
 	X, Y  float64 // CSS pixels in the frame's viewport
-	Moved bool    // the node moved between two looks at it
+	Moved bool    // the node moved between two looks at it, or may have
 	Gone  bool    // there is no such node, or it has no box any more
 	// Covered names what is on top of every point of it: "div#overlay \"We value
 	// your privacy\"". The point is of no use then.
 	Covered string
+	// Now is the node as it was when the point was found, for [ParseNode]; ""
+	// if it moved.
+	Now string
 }
 
 // ParsePoint reads what [PointScript] yielded.
@@ -286,9 +297,10 @@ func ParsePoint(s string) (Point, error) {
 		Moved   bool    `json:"moved"`
 		Gone    bool    `json:"gone"`
 		Covered string  `json:"covered"`
+		Now     string  `json:"now"`
 	}
 	if err := json.Unmarshal([]byte(s), &a); err != nil || a.Point != 1 {
 		return Point{}, errors.New("look: not an answer")
 	}
-	return Point{X: a.X, Y: a.Y, Moved: a.Moved, Gone: a.Gone, Covered: extract.Line(a.Covered, 120)}, nil
+	return Point{X: a.X, Y: a.Y, Moved: a.Moved, Gone: a.Gone, Covered: extract.Line(a.Covered, 120), Now: a.Now}, nil
 }

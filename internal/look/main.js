@@ -19,12 +19,14 @@ const whole = () => {
     up: Math.round(pageY), dn: Math.round(Math.max(0, scrollHeight.call(rootElement) - viewHeight - pageY)), cut, s: suspected.length + (memory.revealed === nodes ? 0 : 1) });
 };
 
-// again is one node: the whole walk, because its name, its row and what covers
-// it depend on what is around it.
+// again is one node: what its name and its row depend on is walked, or all
+// where that does not do.
 const again = () => {
-  const el = nodeOf(options.node), e = el && look().find(e => e.el === el);
+  const el = nodeOf(options.node), e = el && (options.all ? look().find(e => e.el === el) : alone(el));
   if (e) e.full = true;
-  return JSON.stringify({ look: 1, doc: memory.token, e: e ? [describe(e)] : [] });
+  const d = e ? [describe(e)] : [];
+  if (short && !options.all) return looker({ ...options, all: true });
+  return JSON.stringify({ look: 1, doc: memory.token, e: d });
 };
 
 switch (options.mode) {

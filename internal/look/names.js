@@ -148,6 +148,7 @@ const NEAR = 60; // px between a field and the text that names it
 // boxes to tick; on it for what lies invisibly over what it looks like. Text
 // that belongs to another field does not count.
 const beside = e => {
+  short = true;
   const b = e.box, tick = isTick(e);
   if (tick || e.p.st.op < .1) {
     const r = runs[e.run];

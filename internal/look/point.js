@@ -1,8 +1,10 @@
 // Where to click a node: scrolls it into view and tries points on its line
-// boxes until one is found where the node itself, or its label, is on top.
+// boxes until one is found where the node itself, or its label, is on top. With
+// it comes what the node is in that very moment.
 const point = () => {
   const el = nodeOf(options.node);
   const answer = o => JSON.stringify({ point: 1, ...o });
+  let stayed = options.calm; // where it was when the page was looked at
   if (!el || !(getter(Node, 'isConnected').call(el))) return answer({ gone: true });
   const tag = localName.call(el), label = tag in formClasses ? labelsOf(tag, el) : [];
 
@@ -41,7 +43,7 @@ const point = () => {
   const scrolled = tag === 'area' ? imageOf(el) : own().length ? el : label[0] || el;
   if (scrolled) {
     const b = around(own()), fits = b.top >= 0 && b.left >= 0 && b.bottom <= viewHeight && b.right <= viewWidth;
-    if (!fits || !own().some(b => free(b))) scrollTo.call(scrolled, { block: 'center', inline: 'center', behavior: 'instant' });
+    if (!fits || !own().some(b => free(b))) stayed = false, scrollTo.call(scrolled, { block: 'center', inline: 'center', behavior: 'instant' });
   }
 
   function operates(at) {
@@ -77,9 +79,11 @@ const point = () => {
   if (!boxes.length && !hit) return answer({ gone: true });
 
   const k = around(boxes.length ? boxes : boxesOf(label[0] || el)), at = [k.left, k.top, k.right, k.bottom].join();
-  const moved = memory.where?.get(el) !== at;
+  const last = memory.looked?.get(el);
+  stayed &&= last && [k.left, k.top, k.right, k.bottom].every((v, i) => Math.abs(v - last[i]) < .5);
+  const moved = !stayed && memory.where?.get(el) !== at;
   (memory.where ??= new WeakMap()).set(el, at);
-  if (hit) return answer({ x: hit.x, y: hit.y, moved });
+  if (hit) return answer({ x: hit.x, y: hit.y, moved, now: moved ? '' : looker({ ...options, mode: 'again' }) });
   const x = Math.min(Math.max((k.left + k.right) / 2, 0), viewWidth - 1), y = Math.min(Math.max((k.top + k.bottom) / 2, 0), viewHeight - 1);
   return answer({ x, y, moved, covered: called(atPoint(x, y)) });
 

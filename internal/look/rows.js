@@ -5,8 +5,9 @@ const ROW_TAGS = set('tr li article dd');
 const NO_ROW = set('form main body html table tbody thead tfoot ul ol dl nav header footer dialog fieldset');
 
 // rowOf is the nearest repeated box around a control, or null.
+const ROW_DEPTH = 8;
 const rowOf = p => {
-  for (let q = p, i = 0; q && i < 8; q = q.up, i++) {
+  for (let q = p, i = 0; q && i < ROW_DEPTH; q = q.up, i++) {
     if (i === 0) continue;
     if (q.row === undefined) q.row = rowAt(q);
     if (q.row === true) return q.el;

@@ -24,6 +24,7 @@ const visit = (el, up, st) => {
   const p = {
     el, cs, up, box: display === 'contents' && up ? up.box : el, position: cs.position, st, boxed: undefined, faint: -1, row: undefined,
     role: '', pointer: open.length > 0 || cs.cursor === 'pointer', editor: false, mute: 0, inert: false, disabled: false, live: el === modal, odd: false,
+    all: partly === null || up !== null && up.all || wanted.has(el),
   };
   if (up) p.editor = up.editor, p.mute = up.mute, p.inert = up.inert, p.disabled = up.disabled, p.live ||= up.live, p.odd = up.odd;
   p.st = inherit(p, inline, st);
@@ -126,7 +127,7 @@ const children = (tag, el, p) => {
 };
 
 const node = (n, p) => {
-  if (cut) return;
+  if (cut || !p.all && !partly.has(n) && !wanted.has(n)) return;
   const type = nodeType.call(n);
   if (type === 1) visit(n, p, p.st);
   else if (type === 3) text(n, p);
@@ -151,13 +152,16 @@ const suspect = (tag, el) => {
   if (asked === undefined || asked !== memory.signature(el)) suspected.push(el);
 };
 
+const begin = (hinted, said) => {
+  const modals = querySelectorAll.call(document, ':modal');
+  modal = nodeListAt.call(modals, nodeListLength.call(modals) - 1) || null;
+  hints = hinted, spoken = said;
+};
+
 // look walks the whole document.
 const noted = new Map(); // inputs to their entries
 const look = () => {
-  const modals = querySelectorAll.call(document, ':modal');
-  modal = nodeListAt.call(modals, nodeListLength.call(modals) - 1) || null;
-  hints = new Set(querySelectorAll.call(document, HINTS));
-  spoken = new Set(querySelectorAll.call(document, SPOKEN));
+  begin(new Set(querySelectorAll.call(document, HINTS)), new Set(querySelectorAll.call(document, SPOKEN)));
   visit(rootElement, null, { op: 1, clip: null, back: canvasColour() });
   endLine();
   noticed();

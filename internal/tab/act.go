@@ -7,6 +7,7 @@ import (
 
 	cdpt "github.com/chromedp/cdproto/cdp"
 
+	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/look"
 )
 
@@ -22,35 +23,43 @@ const (
 // ErrUnclickable: the element lets everything through to what is behind it.
 var ErrUnclickable = errors.New("tab: the element takes no pointer events")
 
+// calm is how long after a look an element that is where it was counts as
+// standing still: three frames.
+const calm = 50 * time.Millisecond
+
 // Aim scrolls an element into view and finds a point of the main frame's
-// viewport at which a click reaches it. The error is [ErrGone] or a
-// [*CoveredError] if there is none after a short wait.
-func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, err error) {
+// viewport at which a click reaches it. now is the element as it was when that
+// point was found; nil if it has to be asked for ([Live.Describe]). The error
+// is [ErrGone] or a [*CoveredError] if there is none after a short wait.
+func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, now *digest.Element, err error) {
 	t, err := l.page()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
-	script := look.PointScript(n.Node)
 	var last error
 	still := false
-	for range maxAims {
+	for i := range maxAims {
+		script := look.PointScript(n.Node)
+		if i == 0 && time.Since(l.looked) > calm {
+			script = look.CalmPointScript(n.Node)
+		}
 		p, err := t.aim(ctx, n, script)
 		switch {
 		case err != nil:
 			if _, covered := err.(*CoveredError); !covered {
-				return 0, 0, err
+				return 0, 0, nil, err
 			}
 			last = err
 		case p.Moved || !still && moved(x, y, p):
 			last = &CoveredError{By: "its own movement"}
 		default:
-			return p.X, p.Y, nil
+			return p.X, p.Y, l.seen(t, n, p), nil
 		}
 		if _, covered := err.(*CoveredError); covered {
 			if p, err := t.on(ctx, n, "pointer", ""); err == nil && p == "none" {
-				return 0, 0, ErrUnclickable
+				return 0, 0, nil, ErrUnclickable
 			}
 		}
 		still = err == nil
@@ -58,10 +67,24 @@ func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, err error) {
 		t.endAnimations(ctx, cdpt.FrameID(n.Frame))
 		t.drawFrames(ctx, aimFrames)
 		if err := l.Step(ctx, aimStep); err != nil {
-			return 0, 0, err
+			return 0, 0, nil, err
 		}
 	}
-	return 0, 0, last
+	return 0, 0, nil, last
+}
+
+// seen is the element as it was when the point was found. In other frames than
+// the main one scrolling goes on after that, so there it is asked for.
+func (l *Live) seen(t *Tab, n Node, p look.Point) *digest.Element {
+	if cdpt.FrameID(n.Frame) != t.mainFrame() {
+		return nil
+	}
+	e, _, err := look.ParseNode(p.Now)
+	if err != nil {
+		return nil
+	}
+	e.Frame = n.Frame
+	return &e
 }
 
 // moved reports whether a point is another than one looked for before.

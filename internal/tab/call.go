@@ -466,7 +466,7 @@ func (l *Live) Alive(ctx context.Context) error {
 }
 
 // realQuiet is how long nothing may be in flight before a page on the real
-// clock counts as settled.
+// clock counts as settled, unless [LiveOptions] say otherwise.
 const realQuiet = 300 * time.Millisecond
 
 // decideReal is decide for a parsed page on the real clock.
@@ -482,7 +482,7 @@ func (v *visit) decideReal(now, limit time.Time) (action, time.Time) {
 	if v.idle.IsZero() {
 		v.idle = now
 	}
-	if due := later(v.idle, v.from).Add(realQuiet); now.Before(due) {
+	if due := later(v.idle, v.from).Add(cmp.Or(v.req.Quiet, realQuiet)); now.Before(due) {
 		return actWait, earlier(due, limit)
 	}
 	return actRead, now

@@ -29,50 +29,33 @@ var fillJS string
 
 // on calls one of the functions of fill.js with an element.
 func (t *Tab) on(ctx context.Context, n Node, function string, arg string) (string, error) {
-	obj, s, err := t.resolve(ctx, n)
-	if err != nil {
-		return "", err
-	}
-	yes := true
 	quoted, err := jsonv2.Marshal(arg)
 	if err != nil {
 		return "", err
 	}
-	r, err := cdpt.Call(ctx, s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
-		ObjectID: obj, ReturnByValue: &yes, Silent: &yes,
-		FunctionDeclaration: "function(arg) {'use strict';" + fillJS + "return api." + function + "(this, arg) }",
-		Arguments:           []*runtime.CallArgument{{Value: quoted}},
-	})
-	if err != nil {
-		return "", lostElement(ctx, err)
-	}
-	return stringOf(r.ExceptionDetails, r.Result)
-}
-
-// resolve returns a handle of an element in our world.
-func (t *Tab) resolve(ctx context.Context, n Node) (runtime.RemoteObjectID, *cdp.Session, error) {
 	t.mu.Lock()
 	f := t.frames[cdpt.FrameID(n.Frame)]
 	t.mu.Unlock()
 	if f == nil {
-		return "", nil, ErrGone
+		return "", ErrGone
 	}
 	w, err := cdpt.Call(ctx, f.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: f.id, WorldName: world})
 	if err != nil {
-		return "", nil, lostElement(ctx, err)
+		return "", lostElement(ctx, err)
 	}
 	yes := true
 	r, err := cdpt.Call(ctx, f.session, runtime.Evaluate, runtime.EvaluateParams{
 		ContextID: w.ExecutionContextID, Silent: &yes,
-		Expression: "globalThis[Symbol.for('bellglass.look')]?.get(document)?.nodes.get(" + strconv.FormatInt(n.Node, 10) + ")?.deref() ?? null",
+		Expression: "(el => {'use strict'; if (!el) return null;" + fillJS + "return api." + function + "(el, " + string(quoted) + ") })" +
+			"(globalThis[Symbol.for('bellglass.look')]?.get(document)?.nodes.get(" + strconv.FormatInt(n.Node, 10) + ")?.deref())",
 	})
 	if err != nil {
-		return "", nil, lostElement(ctx, err)
+		return "", lostElement(ctx, err)
 	}
-	if r.ExceptionDetails != nil || r.Result == nil || r.Result.ObjectID == "" {
-		return "", nil, ErrGone
+	if r.Result != nil && r.Result.Subtype == "null" {
+		return "", ErrGone
 	}
-	return r.Result.ObjectID, f.session, nil
+	return stringOf(r.ExceptionDetails, r.Result)
 }
 
 // lostElement tells an element that went away from a page that does not

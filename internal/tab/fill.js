@@ -1,4 +1,4 @@
-// Each of these is called with the element as this, in our isolated world.
+// Each of these is called with the element, in our isolated world.
 // Accessors come from the prototypes: a form shadows its own.
 const own = (proto, name) => Object.getOwnPropertyDescriptor(proto.prototype, name);
 const get = (proto, name) => own(proto, name).get, put = (proto, name) => own(proto, name).set;

@@ -31,6 +31,7 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
 	f, err := t.glance(ctx, t.mainFrame(), look.Script(o), 0)
+	l.looked = time.Now()
 	if err != nil {
 		return nil, unresponsive(ctx, err)
 	}

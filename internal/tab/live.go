@@ -39,6 +39,9 @@ type LiveOptions struct {
 	// Real leaves pages on the real clock, for those that live on sockets and
 	// heartbeats. Otherwise time stands still between two calls.
 	Real bool
+	// Quiet is how long nothing may be in flight before a page on the real
+	// clock counts as settled. If zero, 300 ms.
+	Quiet time.Duration
 }
 
 // Live is a tab in use by a session: it is navigated, looked at and operated
@@ -49,10 +52,11 @@ type Live struct {
 	o    LiveOptions
 
 	mu      sync.Mutex
-	pages   []*Tab // by number, from 1; nil where closed
-	shown   int    // number of the page that calls are about
-	opened  []int  // pages adopted since the last Events
-	accept  bool   // dialogs are accepted
+	pages   []*Tab    // by number, from 1; nil where closed
+	shown   int       // number of the page that calls are about
+	opened  []int     // pages adopted since the last Events
+	looked  time.Time // when the last look at a whole page had ended
+	accept  bool      // dialogs are accepted
 	events  []Event
 	dropped int // events beyond the bound
 }
@@ -234,7 +238,7 @@ func (l *Live) gone(t *Tab) {
 func (l *Live) request(url string) Request {
 	return Request{
 		URL: url, Timeout: l.o.Timeout, MaxBytes: l.o.MaxBytes, Header: l.o.Header,
-		Check: l.o.Check, Unstick: l.o.Unstick, Real: l.o.Real, pictures: true,
+		Check: l.o.Check, Unstick: l.o.Unstick, Real: l.o.Real, Quiet: l.o.Quiet, pictures: true,
 	}
 }
 

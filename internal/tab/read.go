@@ -56,8 +56,9 @@ type Request struct {
 	Head int
 	// NoScripts reads the page as a browser without scripts shows it.
 	NoScripts bool
-	// Real leaves the page on the real clock.
-	Real bool
+	// Real leaves the page on the real clock; Quiet is as in [LiveOptions].
+	Real  bool
+	Quiet time.Duration
 	// pictures are loaded, and waited for no longer than event streams.
 	pictures bool
 	// Given, if not nil, is the document at URL, which is then not fetched.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// results are the samples by contestant and page, one for each round.
+type results map[string]map[string][]sample
+
+func (r results) add(name, page string, s sample) {
+	if r[name] == nil {
+		r[name] = map[string][]sample{}
+	}
+	r[name][page] = append(r[name][page], s)
+}
+
+var steps = [...]string{"navigate → digest", "click → new state", "fill → new state"}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if len(v) == 0 {
+		return 0
+	}
+	return v[len(v)/2]
+}
+
+// of returns a value of each round.
+func (r results) of(name, page string, i int, value func(step) float64) []float64 {
+	var out []float64
+	for _, s := range r[name][page] {
+		out = append(out, value(s[i]))
+	}
+	return out
+}
+
+func millis(s step) float64 { return float64(s.took.Microseconds()) / 1000 }
+func count(s step) float64  { return float64(s.tokens) }
+
+// beside is the median of the ratios within a round: it depends least on what
+// else the machine does.
+func (r results) beside(other, page string, i int) float64 {
+	a, b := r.of(ours[0].name, page, i, millis), r.of(other, page, i, millis)
+	var ratios []float64
+	for k := range min(len(a), len(b)) {
+		ratios = append(ratios, a[k]/b[k])
+	}
+	return median(ratios)
+}
+
+// fastest is the peer with the least median; "" without peers.
+func (r results) fastest(page string, i int) string {
+	best, least := "", 0.0
+	for _, p := range others {
+		if v := r.of(p.name, page, i, millis); len(v) > 0 && (best == "" || median(v) < least) {
+			best, least = p.name, median(v)
+		}
+	}
+	return best
+}
+
+func (r results) report(out io.Writer, all []contestant) error {
+	fmt.Fprintf(out, "%s, %s, %d processors, %d rounds, %v of thinking before each call; medians, ratios of one round\n", time.Now().UTC().Format("2006-01-02"), runtime.Version(), runtime.NumCPU(), *rounds, *think)
+	for i, what := range steps {
+		fmt.Fprintf(out, "\n| %s |", what)
+		for _, p := range pages {
+			fmt.Fprintf(out, " %s, ms | tokens | bellglass beside |", p.name)
+		}
+		fmt.Fprint(out, "\n|---|")
+		for range pages {
+			fmt.Fprint(out, "---|---|---|")
+		}
+		fmt.Fprintln(out)
+		for _, c := range all {
+			fmt.Fprintf(out, "| %s |", c.name())
+			for _, p := range pages {
+				fmt.Fprintf(out, " %.0f | %.0f |", median(r.of(c.name(), p.name, i, millis)), median(r.of(c.name(), p.name, i, count)))
+				if c.name() == ours[0].name || r[ours[0].name] == nil {
+					fmt.Fprint(out, " |")
+				} else {
+					fmt.Fprintf(out, " %.2f |", r.beside(c.name(), p.name, i))
+				}
+			}
+			fmt.Fprintln(out)
+		}
+	}
+	fmt.Fprintln(out)
+	return r.targets(out)
+}
+
+// The targets.
+const (
+	fullTokens, clickTokens               = 2250, 300
+	navigateRatio, clickRatio, quietRatio = .7, .3, .35
+)
+
+// targets tells which are met. A missed one is no error: a machine may be busy.
+func (r results) targets(out io.Writer) error {
+	us := ours[0].name
+	if r[us] == nil {
+		return nil
+	}
+	tell := func(what string, value, limit float64, format string) error {
+		word := "met"
+		if value > limit {
+			word = "MISSED"
+		}
+		_, err := fmt.Fprintf(out, "- %s: "+format+", target "+format+": %s\n", what, value, limit, word)
+		return err
+	}
+	for _, p := range pages {
+		err := tell(p.name+", tokens of the full state", median(r.of(us, p.name, 0, count)), fullTokens, "%.0f")
+		if err == nil {
+			err = tell(p.name+", tokens of a click", median(r.of(us, p.name, 1, count)), clickTokens, "%.0f")
+		}
+		if best := r.fastest(p.name, 0); err == nil && best != "" {
+			err = tell(p.name+", navigate → digest beside "+best, r.beside(best, p.name, 0), navigateRatio, "%.2f")
+		}
+		if best := r.fastest(p.name, 1); err == nil && best != "" {
+			err = tell(p.name+", click → new state beside "+best, r.beside(best, p.name, 1), clickRatio, "%.2f")
+		}
+		if err == nil && r[realName] != nil {
+			err = tell(p.name+", click → new state beside "+realName, r.beside(realName, p.name, 1), quietRatio, "%.2f")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
