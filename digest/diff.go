@@ -64,8 +64,21 @@ func (e *Element) differs(w *Element) bool {
 	if a.InView != b.InView {
 		a.Covered, b.Covered = false, false
 	}
+	if sameLine(&a, &b) {
+		return false
+	}
 	o := lineOptions{query: true, row: true}
 	return a.line(o) != b.line(o)
+}
+
+// sameLine reports that two elements agree in all that a line is written from,
+// the index and the group apart.
+func sameLine(a, b *Element) bool {
+	return a.Tag == b.Tag && a.Type == b.Type && a.Role == b.Role && a.Name == b.Name && a.Href == b.Href && a.Row == b.Row && a.Origin == b.Origin &&
+		a.Value == b.Value && a.Choices == b.Choices && slices.Equal(a.Options, b.Options) && a.Min == b.Min && a.Max == b.Max &&
+		a.Checked == b.Checked && a.Pressed == b.Pressed && a.Expanded == b.Expanded && a.Selected == b.Selected &&
+		a.Current == b.Current && a.Disabled == b.Disabled && a.ReadOnly == b.ReadOnly && a.Required == b.Required && a.Invalid == b.Invalid &&
+		a.Multiple == b.Multiple && a.Focused == b.Focused && a.Covered == b.Covered && a.Editable == b.Editable && a.Protected == b.Protected
 }
 
 // Empty reports that nothing a person could see is different.
