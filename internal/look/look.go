@@ -106,6 +106,11 @@ func script(options string) string {
 // script of the page, as with Page.addScriptToEvaluateOnNewDocument.
 func WatchScript() string { return "(function(){'use strict';\n" + worldJS + "})()" }
 
+// KeepScript makes the world keep the function behind the other scripts. Run
+// together with [WatchScript], that is done while the document is still on
+// its way.
+func KeepScript() string { return "(globalThis[Symbol.for('bellglass.looker')]??=" + source + ");''" }
+
 // ErrGone is returned for a node that is not in its document any more, or that
 // nobody can see or operate.
 var ErrGone = errors.New("look: the node is gone")

@@ -90,7 +90,7 @@ func TestCalmTargets(t *testing.T) {
 		check(t, err)
 		return at
 	}
-	p.js(`b.textContent='Delete';''`)
+	p.js(`b.setAttribute('aria-label','Delete');''`)
 	at := calm(e.Node)
 	if at.Moved || at.Covered != "" {
 		t.Errorf("%+v", at)

@@ -123,12 +123,13 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 }
 
 // watchSecrets has each document of a session notice which fields are of type
-// password, from before the page's own scripts run.
+// password, from before the page's own scripts run; and keep the function that
+// looks.
 func watchSecrets(s *cdp.Session) {
 	cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: secretsScript, WorldName: world})
 }
 
-var secretsScript = look.WatchScript()
+var secretsScript = look.WatchScript() + ";" + look.KeepScript()
 
 // patterns are the requests that pause for a verdict: those of a session, or of a read.
 func (t *Tab) patterns(reading []*fetch.RequestPattern) []*fetch.RequestPattern {
