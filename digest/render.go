@@ -74,7 +74,7 @@ func (p *Page) Render(o RenderOptions) string {
 		text = p.textBlock(o, limit)
 	}
 	room := o.Bytes - b.Len() - min(len(text), minText)
-	b.WriteString(p.list(o, room))
+	b.WriteString(p.list(o, room, max(maxWeight-weigh(b.String())-weigh(text), maxWeight/2)))
 	if text != "" {
 		b.WriteString("\n")
 		if b.Len()+len(text) > o.Bytes {
@@ -123,8 +123,8 @@ func events(all []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// list writes the elements, in at most room bytes.
-func (p *Page) list(o RenderOptions, room int) string {
+// list writes the elements, in at most room bytes and about weight tokens.
+func (p *Page) list(o RenderOptions, room, weight int) string {
 	total := len(p.Elements)
 	if total == 0 {
 		return "Interactive elements: none found\n"
@@ -135,8 +135,9 @@ func (p *Page) list(o RenderOptions, room int) string {
 	const heading = "Interactive elements:\n"
 	room -= len(heading) + len(rangeLine(total, total, total))
 	n := 0
-	for n < len(lines) && room >= len(lines[n])+1 {
+	for n < len(lines) && room >= len(lines[n])+1 && weight > 0 {
 		room -= len(lines[n]) + 1
+		weight -= weigh(lines[n]) + 1
 		n++
 	}
 	var b strings.Builder

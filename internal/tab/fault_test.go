@@ -36,7 +36,7 @@ func act(ctx context.Context, tb *tab.Tab) (*tab.Page, error) {
 	at, err := l.Navigate(ctx, "http://site.test/")
 	for _, do := range []func(context.Context) error{
 		func(ctx context.Context) error { _, err := l.Glance(ctx, look.Options{}); return err },
-		func(ctx context.Context) error { _, _, err := l.Aim(ctx, node); return err },
+		func(ctx context.Context) error { _, _, _, err := l.Aim(ctx, node); return err },
 		func(ctx context.Context) error { return l.Click(ctx, 5, 5) },
 		func(ctx context.Context) error { _, err := l.Describe(ctx, node); return err },
 		func(ctx context.Context) error {
