@@ -86,21 +86,29 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	found := results{}
+	if err := found.fill(ctx, all, shop.Addr); err != nil && (ctx.Err() == nil || len(found) == 0) {
+		return err
+	}
+	return found.report(out, all) // of what there is, when it was interrupted
+}
+
+// fill measures by turns.
+func (r results) fill(ctx context.Context, all []contestant, addr string) error {
 	for round := -1; round < *rounds; round++ { // the first is for starting browsers
 		for _, p := range pages {
 			for i := range all {
 				c := all[(i+max(round, 0))%len(all)]
-				s, err := session(ctx, c, shop.Addr, p)
+				s, err := session(ctx, c, addr, p)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", c.name(), p.name, err)
 				}
 				if round >= 0 {
-					found.add(c.name(), p.name, s)
+					r.add(c.name(), p.name, s)
 				}
 			}
 		}
 	}
-	return found.report(out, all)
+	return nil
 }
 
 // contestants starts everybody who is there. Those that were started are
