@@ -34,7 +34,16 @@ func act(ctx context.Context, tb *tab.Tab) (*tab.Page, error) {
 		return nil, err
 	}
 	at, err := l.Navigate(ctx, "http://site.test/")
-	for _, do := range []func(context.Context) error{
+	if slow := each(ctx, l, nil); slow != nil {
+		return nil, slow
+	}
+	return &tab.Page{URL: at.URL, Status: at.Status}, err
+}
+
+// each does everything that a session can do, one after the other, and hands
+// what comes of it to told. The error is that one of them took too long.
+func each(ctx context.Context, l *tab.Live, told func(i int, err error)) error {
+	for i, do := range []func(context.Context) error{
 		func(ctx context.Context) error { _, err := l.Glance(ctx, look.Options{}); return err },
 		func(ctx context.Context) error { _, _, _, err := l.Aim(ctx, node); return err },
 		func(ctx context.Context) error { return l.Click(ctx, 5, 5) },
@@ -57,17 +66,26 @@ func act(ctx context.Context, tb *tab.Tab) (*tab.Page, error) {
 		func(ctx context.Context) error { return l.Step(ctx, time.Second) },
 		l.Look, l.Alive,
 		func(ctx context.Context) error { _, err := l.Back(ctx); return err },
+		func(ctx context.Context) error { _, _, err := l.Form(ctx, node); return err },
+		func(ctx context.Context) error { _, err := l.Invalid(ctx, node); return err },
+		func(ctx context.Context) error { return l.Run(ctx) },
+		func(ctx context.Context) error { return l.Wait(ctx, time.Second) },
+		func(ctx context.Context) error { _, err := l.Content(ctx, "p"); return err },
+		func(ctx context.Context) error { _, err := l.Navigate(ctx, "http://site.test/again"); return err },
 		func(ctx context.Context) error { return l.Kill(ctx) },
 	} {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		begun := time.Now()
-		do(ctx)
+		err := do(ctx)
 		cancel()
 		if time.Since(begun) > 15*time.Second {
-			return nil, fmt.Errorf("an act took %v", time.Since(begun))
+			return fmt.Errorf("act %d took %v", i, time.Since(begun))
+		}
+		if told != nil {
+			told(i, err)
 		}
 	}
-	return &tab.Page{URL: at.URL, Status: at.Status}, err
+	return nil
 }
 
 var node = tab.Node{Frame: "T-S-C1", Node: 7}
@@ -149,7 +167,7 @@ func TestWithoutFaults(t *testing.T) {
 var uses = map[string]func(context.Context, *tab.Tab) (*tab.Page, error){"read": read, "act": act}
 
 // all makes TestEachCallOfEachMethodGoesWrong try all ways with all calls,
-// instead of every fifth.
+// instead of every fifteenth.
 var all = os.Getenv("BELLGLASS_FAULTS") == "all"
 
 // TestEachCallOfEachMethodGoesWrong in each way: there is an error or a page,
@@ -164,7 +182,7 @@ func TestEachCallOfEachMethodGoesWrong(t *testing.T) {
 			for i, method := range slices.Sorted(maps.Keys(calls)) {
 				for n := 1; n <= min(calls[method], 4); n++ {
 					for k, kind := range cdptest.Faults {
-						if !all && (i+n+k)%5 != 0 {
+						if !all && (i+n+k)%15 != 0 {
 							continue
 						}
 						tried++
@@ -205,4 +223,87 @@ func wrong(t *testing.T, use func(context.Context, *tab.Tab) (*tab.Page, error),
 		})
 	})
 	return told
+}
+
+// live opens a session's page on a browser made of Go and goes to a page.
+func live(t *testing.T, b *cdptest.Browser) (*tab.Tab, *tab.Live) {
+	t.Helper()
+	host := tab.NewHost()
+	r, w := b.Pipe()
+	conn := cdp.New(r, w, host.Attach)
+	t.Cleanup(func() { conn.Close() })
+	err := host.Bind(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb, err := host.Open(t.Context(), tab.Config{Proxy: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tb.Live(t.Context(), tab.LiveOptions{Timeout: 15 * time.Second})
+	if err == nil {
+		_, err = l.Navigate(t.Context(), "http://site.test/")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tb, l
+}
+
+// TestActsOnAPageThatIsGone are told so, each of them, and at once.
+func TestActsOnAPageThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb, l := live(t, &cdptest.Browser{Text: pageText, Answer: answers})
+		if err := tb.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		err := each(t.Context(), l, func(i int, err error) {
+			if !errors.Is(err, tab.ErrCrashed) && !errors.Is(err, tab.ErrGone) {
+				t.Errorf("act %d: %v", i, err)
+			}
+		})
+		if err != nil || time.Since(begun) > 0 {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
+}
+
+// TestActsWithOddAnswers: scripts that throw, and yield what is none of what
+// ours yield. Nothing panics, and everything ends.
+func TestActsWithOddAnswers(t *testing.T) {
+	thrown := `{"result":{"type":"object"},"exceptionDetails":{"exceptionId":1,"text":"Uncaught","lineNumber":1,"columnNumber":1,"exception":{"type":"object","description":"Error: odd"}}}`
+	for name, odd := range map[string]map[string]string{
+		"a script throws":   {"Runtime.evaluate": thrown, "Runtime.callFunctionOn": thrown},
+		"no exception":      {"Runtime.evaluate": `{"exceptionDetails":{"exceptionId":1,"text":"odd","lineNumber":1,"columnNumber":1}}`},
+		"nothing":           {"Runtime.evaluate": `{"result":{"type":"undefined"}}`, "Runtime.callFunctionOn": `{"result":{"type":"undefined"}}`},
+		"not JSON":          {"Runtime.evaluate": `{"result":{"type":"string","value":"{["}}`, "Runtime.callFunctionOn": `{"result":{"type":"string","value":"]"}}`},
+		"numbers":           {"Runtime.evaluate": `{"result":{"type":"string","value":"NaN NaN \"x\""}}`, "Runtime.callFunctionOn": `{"result":{"type":"string","value":"1e999 2"}}`},
+		"no object":         {"DOM.resolveNode": `{"object":{"type":"object","subtype":"null"}}`},
+		"no world":          {"Page.createIsolatedWorld": `{"executionContextId":0}`},
+		"no history":        {"Page.getNavigationHistory": `{"currentIndex":7,"entries":[]}`},
+		"a picture of none": {"Page.captureScreenshot": `{"data":""}`},
+		"a page of no size": {"Page.getLayoutMetrics": `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turned := false
+				b := &cdptest.Browser{Text: pageText}
+				b.Answer = func(method string, p json.RawMessage) string {
+					if a := odd[method]; turned && a != "" {
+						return a
+					}
+					return answers(method, p)
+				}
+				tb, l := live(t, b)
+				turned = true
+				if err := each(t.Context(), l, nil); err != nil {
+					t.Error(err)
+				}
+				if err := tb.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
