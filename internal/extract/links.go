@@ -68,6 +68,9 @@ func (c *linkCollector) add(n *node) {
 		target = page
 	}
 	text := linkText(n)
+	if text == "" && !n.holds(imageNode) {
+		return // what it says cannot be seen, such as under a box: nobody is offered it
+	}
 	if i, ok := c.at[target]; ok {
 		if utf8.RuneCountInString(c.links[i].Text) < 3 && text != "" {
 			c.links[i].Text = text
