@@ -23,8 +23,11 @@ func BenchmarkEngines(b *testing.B) {
 			url := "http://site.test" + p.path
 			var http, chromium []time.Duration
 			for b.Loop() {
+				// A pause before each: after a read, the browser makes another
+				// blank page.
 				time.Sleep(150 * time.Millisecond)
 				chromium = append(chromium, browse(b, rendered, url, p.name))
+				time.Sleep(150 * time.Millisecond)
 				http = append(http, browse(b, plain, url, p.name))
 			}
 			h, c := median(http), median(chromium)
