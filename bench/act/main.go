@@ -99,8 +99,12 @@ func (r results) fill(ctx context.Context, all []contestant, addr string) error 
 			for i := range all {
 				c := all[(i+max(round, 0))%len(all)]
 				s, err := session(ctx, c, addr, p)
-				if err != nil {
-					return fmt.Errorf("%s: %s: %w", c.name(), p.name, err)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err != nil { // told in the table, too
+					fmt.Fprintf(os.Stderr, "bench: %s: %s: %v\n", c.name(), p.name, err)
+					s = sample{}
 				}
 				if round >= 0 {
 					r.add(c.name(), p.name, s)

@@ -28,14 +28,19 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// of returns a value of each round.
+// of returns a value of each round that did not fail.
 func (r results) of(name, page string, i int, value func(step) float64) []float64 {
 	var out []float64
 	for _, s := range r[name][page] {
-		out = append(out, value(s[i]))
+		if !s.failed() {
+			out = append(out, value(s[i]))
+		}
 	}
 	return out
 }
+
+// failed: the samples of a round in which something went wrong are empty.
+func (s sample) failed() bool { return s == sample{} }
 
 func millis(s step) float64 { return float64(s.took.Microseconds()) / 1000 }
 func count(s step) float64  { return float64(s.tokens) }
@@ -43,10 +48,12 @@ func count(s step) float64  { return float64(s.tokens) }
 // beside is the median of the ratios within a round: it depends least on what
 // else the machine does.
 func (r results) beside(other, page string, i int) float64 {
-	a, b := r.of(ours[0].name, page, i, millis), r.of(other, page, i, millis)
+	a, b := r[ours[0].name][page], r[other][page]
 	var ratios []float64
 	for k := range min(len(a), len(b)) {
-		ratios = append(ratios, a[k]/b[k])
+		if !a[k].failed() && !b[k].failed() {
+			ratios = append(ratios, millis(a[k][i])/millis(b[k][i]))
+		}
 	}
 	return median(ratios)
 }
@@ -88,6 +95,13 @@ func (r results) report(out io.Writer, all []contestant) error {
 		}
 	}
 	fmt.Fprintln(out)
+	for _, c := range all {
+		for _, p := range pages {
+			if n := len(r[c.name()][p.name]) - len(r.of(c.name(), p.name, 0, millis)); n > 0 {
+				fmt.Fprintf(out, "- %s, %s: %d of %d rounds failed\n", c.name(), p.name, n, len(r[c.name()][p.name]))
+			}
+		}
+	}
 	return r.targets(out)
 }
 
