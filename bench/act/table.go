@@ -126,6 +126,9 @@ func (r results) targets(out io.Writer) error {
 		return err
 	}
 	for _, p := range pages {
+		if len(r.of(us, p.name, 0, millis)) == 0 {
+			return fmt.Errorf("no round on %s came to its end", p.name)
+		}
 		err := tell(p.name+", tokens of the full state", median(r.of(us, p.name, 0, count)), fullTokens, "%.0f")
 		if err == nil {
 			err = tell(p.name+", tokens of a click", median(r.of(us, p.name, 1, count)), clickTokens, "%.0f")
