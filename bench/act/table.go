@@ -39,6 +39,17 @@ func (r results) of(name, page string, i int, value func(step) float64) []float6
 	return out
 }
 
+// begun is the number of rounds of which there is a sample.
+func (r results) begun() int {
+	n := 0
+	for _, by := range r {
+		for _, samples := range by {
+			n = max(n, len(samples))
+		}
+	}
+	return n
+}
+
 // failed: the samples of a round in which something went wrong are empty.
 func (s sample) failed() bool { return s == sample{} }
 
@@ -70,7 +81,7 @@ func (r results) fastest(page string, i int) string {
 }
 
 func (r results) report(out io.Writer, all []contestant) error {
-	fmt.Fprintf(out, "%s, %s, %d processors, %d rounds, %v of thinking before each call; medians, ratios of one round\n", time.Now().UTC().Format("2006-01-02"), runtime.Version(), runtime.NumCPU(), *rounds, *think)
+	fmt.Fprintf(out, "%s, %s, %d processors, %d rounds begun, %v of thinking before each call; medians, ratios of one round\n", time.Now().UTC().Format("2006-01-02"), runtime.Version(), runtime.NumCPU(), r.begun(), *think)
 	for i, what := range steps {
 		fmt.Fprintf(out, "\n| %s |", what)
 		for _, p := range pages {
