@@ -395,7 +395,7 @@ func (s *Session) mayClick(e digest.Element) error {
 	if e.Disabled {
 		return reasonError("click", ReasonDisabled, "", nil)
 	}
-	if err := s.mayAct(s.live.FrameURL(e.Frame)); err != nil {
+	if err := s.mayActOn(e.Frame); err != nil {
 		return err
 	}
 	if e.Href != "" && !strings.HasPrefix(strings.ToLower(e.Href), "javascript:") {

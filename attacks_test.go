@@ -53,6 +53,34 @@ func TestEveryAttackIsATestOrSaysWhyNot(t *testing.T) {
 	}
 }
 
+// TestRegressionsHaveTests: each line of regressions.tsv names tests, and they
+// exist.
+func TestRegressionsHaveTests(t *testing.T) {
+	list, err := os.ReadFile("testdata/cases/regressions.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, lines := testNames(t), 0
+	for line := range strings.Lines(string(list)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		lines++
+		what, names, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok || what == "" {
+			t.Errorf("no tests: %q", line)
+		}
+		for _, name := range strings.Fields(names) {
+			if !tests[name] {
+				t.Errorf("%q names %s, which does not exist", what, name)
+			}
+		}
+	}
+	if lines < 28 {
+		t.Errorf("only %d lines", lines)
+	}
+}
+
 // testIDs collects the ids that stand in test files.
 func testIDs(t *testing.T) map[string]bool {
 	t.Helper()

@@ -154,7 +154,7 @@ func (s *Session) contentText(ctx context.Context, r ExtractRequest, whole bool)
 	if state.URL == "" || state.URL == "about:blank" {
 		return "", "", nil
 	}
-	if err := s.check(state.URL); err != nil {
+	if err := s.checkPlace(state.URL); err != nil {
 		return "", "", err
 	}
 	if r.Mode == ExtractHTML {

@@ -98,7 +98,7 @@ func (s *Session) mayFill(e digest.Element) error {
 	case !e.Fillable:
 		return reasonError("fill", ReasonNotEditable, "It is no field; click it instead.", nil)
 	}
-	return s.mayAct(s.live.FrameURL(e.Frame))
+	return s.mayActOn(e.Frame)
 }
 
 // maySubmitFrom judges where the form of a field goes.

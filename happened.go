@@ -84,6 +84,12 @@ func (s *Session) event(e tab.Event) string {
 		return "not opened: " + s.shown(e.URL) + " (" + string(r) + ")"
 	case tab.EventFileChooser:
 		return "file chooser cancelled"
+	case tab.EventLogin:
+		return "login prompt cancelled: " + quoted(e.Text) + " of " + s.shown(e.URL)
+	case tab.EventPrint:
+		return "print ignored"
+	case tab.EventPermission:
+		return "permission denied: " + e.What
 	}
 	return ""
 }

@@ -63,6 +63,16 @@ type SessionOptions struct {
 	// the principal's own. If empty, none are made.
 	ArtefactDir string
 
+	// UnsafeContext, if not nil, makes the browser context that the session uses,
+	// in a browser of the caller's. It is unsafe because that browser is in no
+	// jail of ours and has switches that nobody here has chosen: what of it does
+	// not obey its proxy leaves unseen. It is called once, when all else about
+	// the session is in order; a context that was handed in before, has been
+	// used, or does not send what it asks for to the proxy it was given is
+	// refused with [ReasonSeal]. Where Options.Seal or Options.RequireSeal ask
+	// for a seal, so is every one.
+	UnsafeContext func(context.Context, ContextRequest) (UnsafeBrowserContext, error)
+
 	// ActionTimeout bounds one act, idle and age the session: it is closed so
 	// long after its last call, and so long after it was opened.
 	ActionTimeout, IdleTimeout, MaxAge time.Duration
@@ -173,15 +183,14 @@ func (o SessionOptions) Check(b *Browser) error {
 // idle or old, and with its Browser. Make one with [Browser.Open] or, better,
 // [Browser.With].
 type Session struct {
-	b       *Browser
-	who     Principal
-	o       SessionOptions
-	rules   sessionRules
-	id      string
-	run     *egress.Run
-	slot    *slot
-	release func()
-	live    *tab.Live
+	b     *Browser
+	who   Principal
+	o     SessionOptions
+	rules sessionRules
+	id    string
+	run   *egress.Run
+	held  held
+	live  *tab.Live
 
 	life   context.Context // ends with the session
 	cancel context.CancelCauseFunc
@@ -250,35 +259,65 @@ func (s *Session) start(ctx context.Context) error {
 		return err
 	}
 	for try := 0; ; try++ {
-		slot, free, err := s.b.lease(ctx, s.who.Tenant)
+		held, err := s.hold(ctx)
 		if err != nil {
 			leave()
 			return err
 		}
-		if err = s.enliven(ctx, slot); err == nil {
-			s.slot, s.release = slot, func() { free(); leave() }
+		held.leave = leave
+		if err = s.enliven(ctx, held); err == nil {
+			s.held = held
 			return nil
 		}
-		slot.distrust()
-		free()
+		held.spoil()
+		held.release()
 		// Its process, or the whole browser, has died while the page was kept
 		// ready: nothing was done yet, and another will do.
-		if try > 0 || ctx.Err() != nil || !errors.Is(err, tab.ErrCrashed) {
+		if try > 0 || ctx.Err() != nil || !errors.Is(err, tab.ErrCrashed) || s.o.UnsafeContext != nil {
 			leave()
 			return err
 		}
 	}
 }
 
-// enliven makes the leased page one of the session's.
-func (s *Session) enliven(ctx context.Context, slot *slot) error {
-	slot.end.Assign(s.run)
-	live, err := slot.tab.Live(ctx, tab.LiveOptions{
+// enliven makes the page one of the session's.
+func (s *Session) enliven(ctx context.Context, held held) error {
+	held.end.Assign(s.run)
+	live, err := held.tab.Live(ctx, tab.LiveOptions{
 		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
-		Check: s.check, Send: s.maySend, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime, Quiet: s.o.RealQuiet,
+		Check: s.checkPlace, Send: s.maySend, SendFrame: s.maySendFrame, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime, Quiet: s.o.RealQuiet,
 	})
 	s.live = live
 	return err
+}
+
+// held is the page that a session has, and the listener that its context uses
+// as proxy.
+type held struct {
+	tab     *tab.Tab
+	end     *egress.Endpoint
+	close   func() error // disposes of the context
+	kill    func() error // ends the browser, if that failed
+	spoil   func()       // keeps the browser from further use
+	dead    func() bool  // the browser is
+	release func()       // gives back what is left of it
+	leave   func()       // lets the next caller in; comes last
+}
+
+// hold takes a page of one of our browsers, or of the caller's.
+func (s *Session) hold(ctx context.Context) (held, error) {
+	if s.o.UnsafeContext != nil {
+		return s.claim(ctx)
+	}
+	slot, release, err := s.b.lease(ctx, s.who.Tenant)
+	if err != nil {
+		return held{}, err
+	}
+	kill := func() error {
+		slot.distrust()
+		return slot.proc.Close()
+	}
+	return held{tab: slot.tab, end: slot.end, close: slot.close, kill: kill, spoil: slot.distrust, dead: slot.dead, release: release}, nil
 }
 
 // With opens a session, calls f with it and closes it, whatever f does; a
@@ -371,14 +410,13 @@ func (s *Session) Done() <-chan struct{} { return s.life.Done() }
 
 func (s *Session) end(why string) {
 	s.b.log.Info("session closed", "why", why, "tenant", s.who.Tenant, "run", s.who.Run)
-	if err := s.Close(); err != nil {
-		s.b.log.Error("session did not close in order", "error", err)
-	}
+	s.Close() // says in the log what went wrong
 }
 
 // Close ends the session: the call in progress, then its pages, its context
 // and its way out. It is idempotent. An error means that the context could not
-// be disposed of, and that the browser it was in was killed instead.
+// be disposed of, and that the browser it was in was killed instead; the log
+// says so, too, for sessions that end with nobody to be told.
 func (s *Session) Close() error {
 	s.once.Do(func() {
 		s.cancel(errSessionOver)
@@ -386,15 +424,16 @@ func (s *Session) Close() error {
 		s.age.Stop()
 		s.turn <- struct{}{} // the call in progress has ended; there will be no other
 		s.b.dismiss(s)
-		s.slot.end.Release() // whatever the pages still do, nothing leaves
-		if err := s.slot.close(); err != nil {
+		s.held.end.Release() // whatever the pages still do, nothing leaves
+		if err := s.held.close(); err != nil {
 			s.closed = fmt.Errorf("bellglass: close: %w", err)
-			s.slot.distrust()
-			if err := s.slot.proc.Close(); err != nil {
+			if err := s.held.kill(); err != nil {
 				s.closed = errors.Join(s.closed, err)
 			}
+			s.b.log.Error("session did not close in order", "tenant", s.who.Tenant, "run", s.who.Run, "error", s.closed)
 		}
-		s.release()
+		s.held.release()
+		s.held.leave()
 	})
 	return s.closed
 }

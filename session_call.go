@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/extract"
@@ -72,6 +73,24 @@ func (s *Session) check(raw string) error {
 	return s.rules.reach.CheckURL(u)
 }
 
+// checkPlace is check for where a page is already: one that has written more
+// into its address than may be asked for is judged by its host.
+func (s *Session) checkPlace(raw string) error { return s.check(place(raw)) }
+
+// place is a URL as the browser writes it, or, of one that is longer than what
+// may be asked for, where its host ends.
+func place(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || utf8.RuneCountInString(raw) <= policy.MaxURLLength {
+		return raw
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host + "/"
+}
+
+// mayActOn judges whether what is in a frame may be acted on.
+func (s *Session) mayActOn(frame string) error { return s.mayAct(place(s.live.FrameURL(frame))) }
+
 // mayAct judges whether the host of a URL may be acted on.
 func (s *Session) mayAct(raw string) error {
 	if s.rules.act == nil {
@@ -101,6 +120,15 @@ func (s *Session) maySend(method, url string, form bool) error {
 	return nil
 }
 
+// maySendFrame judges the document of a frame before it is requested. Where
+// frames may come from, the proxy decides; what is sent from one is an act.
+func (s *Session) maySendFrame(method, url string, form bool) error {
+	if form || method != "GET" && method != "HEAD" {
+		return s.maySend(method, url, true)
+	}
+	return s.rules.guard.URL(url)
+}
+
 // lookText is how much text a look brings: guardrails see more of it than is
 // shown, so that none is cut in the middle of what they are to find, and
 // changes beyond the first part are noticed.
@@ -115,7 +143,7 @@ func (s *Session) glance(ctx context.Context) (*sight, error) {
 	}
 	if state.URL == "" || state.URL == "about:blank" {
 		state.URL = "about:blank"
-	} else if err := s.check(state.URL); err != nil {
+	} else if err := s.checkPlace(state.URL); err != nil {
 		return nil, err
 	}
 	f, err := s.live.Glance(ctx, look.Options{Text: lookText})
@@ -315,7 +343,7 @@ func (s *Session) lose(v *View, after string) {
 	if after == "" {
 		after = "browser_navigate opens another page in this session."
 	}
-	if after == "over" || s.slot.dead() {
+	if after == "over" || s.held.dead() {
 		after = "The session has ended with it; browser_navigate opens a new one."
 		go s.end("its browser is gone")
 	}

@@ -53,10 +53,10 @@ func TestWhatAPageDoesNeverBlocks(t *testing.T) {
 		{"Prompt", nil, []string{"prompt null"}},
 		{"Late", nil, []string{"after late", `alert "late"`}},
 		{"Many", nil, []string{"after many", `"n0"`, "more"}},
-		{"Print", nil, []string{"printed"}},
+		{"Print", nil, []string{"printed", "print ignored"}},
 		{"File", nil, []string{"no file", "file chooser cancelled"}},
-		{"Ask", nil, []string{"geo 1"}},
-		{"Lock", nil, []string{"went on"}},
+		{"Ask", nil, []string{"geo 1", "permission denied: geolocation"}},
+		{"Lock", nil, []string{"went on", "permission denied: pointer lock"}},
 	} {
 		args := map[string]any{"index": a.find(`button "` + k.button), "generation": a.last.generation()}
 		for key, v := range k.args {

@@ -194,7 +194,9 @@ func TestHeadful(t *testing.T) {
 func TestFlagsSeal(t *testing.T) {
 	for _, shell := range []bool{true, false} {
 		all := strings.Join(flags(Options{Binary: Binary{Path: "/x", Shell: shell}, Proxy: "127.0.0.1:9"}, "/p", false, false), "\n")
-		for _, want := range []string{"--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--site-per-process", "--remote-debugging-pipe", "--disable-quic", "--user-data-dir=/p"} {
+		for _, want := range []string{"--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--site-per-process", "--remote-debugging-pipe", "--disable-quic", "--user-data-dir=/p",
+			// Chromium obeys one of these and headless shell the other.
+			"--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("shell %v: no %s", shell, want)
 			}

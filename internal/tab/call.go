@@ -270,7 +270,8 @@ func (l *Live) load(ctx context.Context, start func(*Tab) func(context.Context) 
 	}
 	virtual := v.virtual
 	t.mu.Unlock()
-	if virtual { // else the navigation hangs
+	l.sent(t.mainFrame()) // what a form began before is over
+	if virtual {          // else the navigation hangs
 		t.arm(false)
 	}
 	navCtx, cancel := context.WithCancel(ctx)

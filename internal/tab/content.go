@@ -112,7 +112,7 @@ func (l *Live) HTML(ctx context.Context, selector string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := t.evaluateIn(ctx, t.mainFrame(), fmt.Sprintf("(%s)(%s)", htmlJS, quoted))
+	s, err := t.evaluateIn(ctx, t.mainFrame(), fmt.Sprintf("(function(selector){'use strict';\n%s%s})(%s)", extract.Sight(), htmlJS, quoted))
 	if err != nil {
 		return "", unresponsive(ctx, err)
 	}

@@ -107,6 +107,9 @@ func (t *Tab) listenPage(s *cdp.Session) {
 		})
 	})
 	cdp.On(s, page.FrameRequestedNavigation, func(ev *page.EventFrameRequestedNavigation) {
+		if live := t.live.Load(); live != nil {
+			live.requested(ev)
+		}
 		t.update(func(v *visit, now time.Time) {
 			if ev.FrameID == t.mainFrame() && isHTTP(ev.URL) && v.committed > 0 && ev.Disposition == page.ClientNavigationDispositionCurrentTab {
 				v.asked = now
@@ -179,6 +182,9 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if f == nil {
 		return
 	}
+	if live := t.live.Load(); live != nil {
+		live.sent(f.ID)
+	}
 	t.mu.Lock()
 	v := t.visit
 	if v == nil {
@@ -230,6 +236,9 @@ func (t *Tab) listenNetwork(s *cdp.Session) {
 		})
 	})
 	cdp.On(s, cdpt.Event[responseReceived]{Method: network.ResponseReceived.Method}, func(ev *responseReceived) {
+		if live := t.live.Load(); live != nil {
+			live.challenged(ev)
+		}
 		t.update(func(v *visit, now time.Time) { v.responded(ev, now) })
 	})
 	// The only word of a redirect that the browser does not follow.

@@ -30,7 +30,10 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 	defer cancel()
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
+	var asked sync.WaitGroup
+	asked.Go(func() { l.asked(ctx, t) })
 	f, err := t.glance(ctx, t.mainFrame(), look.Script(o), 0)
+	asked.Wait()
 	l.looked = time.Now()
 	if err != nil {
 		return nil, unresponsive(ctx, err)

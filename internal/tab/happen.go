@@ -1,6 +1,7 @@
 package tab
 
 import (
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -23,6 +24,9 @@ const (
 	EventPageClosed  EventKind = "page_closed"  // Page is its number
 	EventRefused     EventKind = "refused"      // a navigation to URL was refused with Err
 	EventFileChooser EventKind = "file_chooser" // cancelled
+	EventLogin       EventKind = "login"        // a prompt for name and password, cancelled; URL asks, Text is its realm
+	EventPrint       EventKind = "print"        // ignored
+	EventPermission  EventKind = "permission"   // denied; What is a name of this package's
 )
 
 // Event is something that happened to a session's pages. Texts and URLs are
@@ -41,6 +45,12 @@ type Event struct {
 func (l *Live) note(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch e.Kind {
+	case EventLogin, EventPrint, EventPermission: // once says it all
+		if slices.Contains(l.events, e) {
+			return
+		}
+	}
 	if len(l.events) >= maxEvents {
 		l.dropped++
 		return
@@ -83,37 +93,45 @@ func (l *Live) dialog(s *cdp.Session, ev *page.EventJavascriptDialogOpening) {
 // paused judges a document that a page or frame of the session is about to
 // request. What is refused leaves the document as it is.
 func (l *Live) paused(t *Tab, s *cdp.Session, ev *fetch.EventRequestPaused) {
-	main := ev.FrameID == t.mainFrame()
-	if ev.Request == nil || !main {
+	if ev.Request == nil {
 		cdp.Go(s, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: ev.RequestID})
 		return
 	}
+	main := ev.FrameID == t.mainFrame()
 	url := ev.Request.URL + ev.Request.URLFragment
-	form := false
-	t.update(func(v *visit, _ time.Time) { form = v.form })
-	var refused error
-	if l.o.Send != nil {
-		refused = l.o.Send(ev.Request.Method, url, form)
+	form := l.fromForm(t, ev.FrameID)
+	judge := l.o.Send
+	if !main {
+		judge = l.o.SendFrame
 	}
-	stays := false
-	t.update(func(v *visit, _ time.Time) {
+	var refused error
+	if judge != nil {
+		refused = judge(ev.Request.Method, url, form)
+	}
+	stays := refused != nil
+	t.update(func(v *visit, now time.Time) {
+		if !main {
+			if refused != nil && form && !v.from.IsZero() { // what an act was to send
+				v.hop = &Hop{URL: url, Err: refused}
+			}
+			return
+		}
 		switch {
 		case refused != nil:
 			v.hop = &Hop{URL: url, Err: refused}
-			stays = true
 		case ev.Request.Method == "GET" && v.stays(ev.Request.URL):
 			stays = true
 		}
 		if stays {
 			v.leaves("", time.Time{})
 		} else {
-			v.leaves(ev.NetworkID, time.Now())
+			v.leaves(ev.NetworkID, now)
 		}
 	})
 	if refused != nil {
 		l.note(Event{Kind: EventRefused, URL: url, Err: refused})
 	}
-	if refused != nil || stays {
+	if stays {
 		cdp.Go(s, fetch.FailRequest, fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted})
 		return
 	}

@@ -29,7 +29,8 @@ import (
 // Host drives the tabs of one browser. Make it with [NewHost], give its Attach
 // to the connection, then Bind it.
 type Host struct {
-	conn *cdp.Conn
+	conn  *cdp.Conn
+	guest bool // the browser has other users
 
 	mu    sync.Mutex
 	tabs  map[cdpt.BrowserContextID]*Tab
@@ -69,6 +70,11 @@ func (h *Host) Attach(parent, child *cdp.Session, ev *target.EventAttachedToTarg
 		h.owner[child] = t
 	}
 	h.mu.Unlock()
+	if t == nil && h.guest { // somebody else's, and none of our business
+		resume(child)
+		cdp.Go(parent, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: target.SessionID(child.ID())})
+		return
+	}
 	if t == nil {
 		return // the browser's own first page, say: it stays paused for ever
 	}

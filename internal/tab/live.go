@@ -34,6 +34,8 @@ type LiveOptions struct {
 	// main frames of all pages, whoever asked for them, redirects included.
 	// Form says that a form is what sends it. If nil, all may.
 	Send func(method, url string, form bool) error
+	// SendFrame is Send for the documents of frames within pages.
+	SendFrame func(method, url string, form bool) error
 	// Unstick is as in [Request].
 	Unstick func(silent time.Duration)
 	// Real leaves pages on the real clock, for those that live on sockets and
@@ -57,6 +59,7 @@ type Live struct {
 	opened  []int     // pages adopted since the last Events
 	looked  time.Time // when the last look at a whole page had ended
 	accept  bool      // dialogs are accepted
+	forms   forms     // what forms are taking to another document
 	events  []Event
 	dropped int // events beyond the bound
 }
@@ -74,7 +77,7 @@ const (
 
 // Live turns a blank tab into one of a session. It must not have been used.
 func (t *Tab) Live(ctx context.Context, o LiveOptions) (*Live, error) {
-	l := &Live{host: t.host, o: o, pages: []*Tab{t}, shown: 1}
+	l := &Live{host: t.host, o: o, pages: []*Tab{t}, shown: 1, forms: forms{frames: map[cdpt.FrameID]bool{}}}
 	t.mu.Lock()
 	if t.visit != nil || !t.live.CompareAndSwap(nil, l) {
 		t.mu.Unlock()
@@ -108,12 +111,7 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 	cdp.On(s, page.FileChooserOpened, func(*page.EventFileChooserOpened) {
 		l.note(Event{Kind: EventFileChooser})
 	})
-	cdp.On(s, page.FrameRequestedNavigation, func(ev *page.EventFrameRequestedNavigation) {
-		t.update(func(v *visit, _ time.Time) {
-			v.form = ev.Reason == page.ClientNavigationReasonFormSubmissionGet || ev.Reason == page.ClientNavigationReasonFormSubmissionPost
-		})
-	})
-	watchSecrets(s)
+	watch(s)
 	return []cdp.Pending[cdpt.Empty]{
 		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: documentPatterns}),
 		cdp.Go(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes}),
@@ -122,11 +120,13 @@ func (l *Live) enable(t *Tab) []cdp.Pending[cdpt.Empty] {
 	}
 }
 
-// watchSecrets has each document of a session notice which fields are of type
-// password, from before the page's own scripts run; and keep the function that
-// looks.
-func watchSecrets(s *cdp.Session) {
+// watch sends what the pages of a session and their frames have in common: each
+// document notices which fields are of type password, from before the page's
+// own scripts run, and what the page asks a person for; and keeps the function
+// that looks.
+func watch(s *cdp.Session) {
 	cdp.Go(s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: secretsScript, WorldName: world})
+	watchRequests(s)
 }
 
 var secretsScript = look.WatchScript() + ";" + look.KeepScript()

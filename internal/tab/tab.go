@@ -96,8 +96,13 @@ func (h *Host) Open(ctx context.Context, c Config) (*Tab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tab: open: %w", err)
 	}
+	return h.openIn(ctx, made.BrowserContextID)
+}
+
+// openIn opens the page of a context that has none.
+func (h *Host) openIn(ctx context.Context, id cdpt.BrowserContextID) (*Tab, error) {
 	t := &Tab{
-		host: h, ctxID: made.BrowserContextID,
+		host: h, ctxID: id,
 		ready: make(chan struct{}), wake: make(chan struct{}, 1), died: make(chan struct{}),
 		sessions: map[*cdp.Session]*frameSession{}, frames: map[cdpt.FrameID]*frame{},
 	}
@@ -349,7 +354,7 @@ func (t *Tab) beginFrame(s *cdp.Session) {
 	t.listen(s)
 	t.enable(s, t.patterns(dropPatterns))
 	if t.live.Load() != nil {
-		watchSecrets(s)
+		watch(s)
 	}
 	autoAttach(s)
 	if virtual {

@@ -70,7 +70,6 @@ type visit struct {
 	// Of a session's calls only:
 	from   time.Time     // when the call began
 	span   time.Duration // of its own time that the page is given; zero is virtualBudget
-	form   bool          // the navigation under way was asked for by a form
 	idle   time.Time     // since when nothing has been in flight, in real time
 	stayed bool          // the navigation led to no new document
 }

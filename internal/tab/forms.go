@@ -1,0 +1,52 @@
+package tab
+
+import (
+	cdpt "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+)
+
+// forms knows which documents are asked for by forms: a request tells its
+// method only, and a form that is sent by GET looks like a link. It is guarded
+// by Live.mu.
+type forms struct {
+	frames map[cdpt.FrameID]bool // on their way to where a form sends them
+	blank  bool                  // a form asked for a page of its own, which is not there yet
+}
+
+// requested notes that a page asks for a navigation, of whatever frame. The
+// browser tells so in the session of the frame that asks, before the request.
+func (l *Live) requested(ev *page.EventFrameRequestedNavigation) {
+	form := ev.Reason == page.ClientNavigationReasonFormSubmissionGet || ev.Reason == page.ClientNavigationReasonFormSubmissionPost
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ev.Disposition != page.ClientNavigationDispositionCurrentTab:
+		l.forms.blank = form
+	case !form:
+		delete(l.forms.frames, ev.FrameID)
+	case len(l.forms.frames) < maxTracked:
+		l.forms.frames[ev.FrameID] = true
+	}
+}
+
+// fromForm reports whether a form is what asks for the next document of a
+// frame. Redirects of such a request are the form's, too.
+func (l *Live) fromForm(t *Tab, frame cdpt.FrameID) bool {
+	t.mu.Lock()
+	fresh := frame == t.mainFrame() && t.visit != nil && t.visit.committed == 0
+	t.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if fresh && l.forms.blank && t != l.pages[0] {
+		l.forms.blank, l.forms.frames[frame] = false, true
+	}
+	// A page with so many frames on their way has lost the right to doubt.
+	return l.forms.frames[frame] || len(l.forms.frames) >= maxTracked
+}
+
+// sent notes that a frame has a new document, or is sent elsewhere by us.
+func (l *Live) sent(frame cdpt.FrameID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.forms.frames, frame)
+}
