@@ -105,6 +105,9 @@ func (s *Session) navigated(ctx context.Context, op string, wait time.Duration, 
 		if v.Status != StatusRejected || v.Reason == ReasonDownload {
 			v.HTTPStatus, v.ContentType = state.Status, mediaType(state.ContentType)
 			v.FinalURL = s.shown(state.URL)
+			if content := (*tab.ContentError)(nil); errors.As(err, &content) { // no page: the one shown is another
+				v.FinalURL, v.ContentType = s.shown(content.URL), mediaType(content.ContentType)
+			}
 		}
 		v.noteEvents(s.events())
 		return v

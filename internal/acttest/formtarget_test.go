@@ -77,17 +77,19 @@ func TestFormsInFramesAreHeldToTheRules(t *testing.T) {
 			case "/send":
 				sender(w, r)
 			default:
+				w.Header().Set("Content-Type", "text/html")
 				fmt.Fprintf(w, "<!doctype html><title>Plain</title>%s arrived", r.URL.Path)
 			}
 		}))
 	}
 	serve("sink.forms.test", `<!doctype html>sink`)
 	serve("refused.forms.test", `<!doctype html>refused`)
-	a := open(t, bellglass.SessionOptions{
+	o := bellglass.SessionOptions{
 		Mode: "allowlist", Allow: []string{"outer.forms.test", "inner.forms-other.test", "sink.forms.test"}, Act: []string{"outer.forms.test", "inner.forms-other.test"},
 		Resources: []string{"refused.forms.test"}, AllowInsecureHTTP: true, Guardrails: bellglass.Guardrails{DenyCommands: []string{"/forbidden"}},
-	})
+	}
 	for i, k := range formsInFrames {
+		a := open(t, o)
 		a.goTo(fmt.Sprintf("http://outer.forms.test/?n=%d", i))
 		button := `button "By script"`
 		if k.how == "onsubmit" || k.how == "formaction" {
@@ -95,6 +97,7 @@ func TestFormsInFramesAreHeldToTheRules(t *testing.T) {
 		}
 		r := a.click(button)
 		if k.reason != "" {
+			a.s.Close()
 			if !strings.Contains(r.Text, k.reason) || k.target != "_blank" && r.str("reason") != k.reason {
 				t.Errorf("%d %+v: %s", i, k, r.Text)
 			}
@@ -106,6 +109,7 @@ func TestFormsInFramesAreHeldToTheRules(t *testing.T) {
 			t.Errorf("%d %+v: the control did not arrive:\n%s", i, k, r.Text)
 		}
 		cancel()
+		a.s.Close()
 	}
 	for _, host := range []string{"sink.forms.test", "refused.forms.test", "outer.forms.test"} {
 		for _, h := range web.Hits(host) {

@@ -79,7 +79,7 @@ func (g *Guest) Probe(ctx context.Context, url string) (done func(context.Contex
 		return nil, fmt.Errorf("tab: probe: %w", err)
 	}
 	return func(ctx context.Context) error {
-		if _, err := cdpt.Call(ctx, g.host.conn.Browser, target.CloseTarget, target.CloseTargetParams{TargetID: made.TargetID}); err != nil {
+		if _, err := cdpt.Call(ctx, g.host.conn.Browser, target.CloseTarget, target.CloseTargetParams(made)); err != nil {
 			return fmt.Errorf("tab: probe: %w", err)
 		}
 		return nil
