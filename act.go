@@ -65,7 +65,7 @@ func (s *Session) Navigate(ctx context.Context, r NavigateRequest) View {
 		asked := s.run.Requests()
 		state, err := s.live.Navigate(ctx, withFragment(u, r.URL))
 		if s.run.Requests() == asked && lostNetwork(state, err) {
-			s.slot.distrust()
+			s.held.spoil()
 			err = tab.ErrCrashed
 		}
 		return state, err
