@@ -73,7 +73,7 @@ func (s *Session) claim(ctx context.Context) (held, error) {
 	}
 	s.b.log.Warn("a session uses a context of the caller's: no seal holds it", "tenant", s.who.Tenant, "run", s.who.Run)
 	return held{
-		tab: page, end: end, kill: got.Kill, spoil: func() { got.Kill() }, dead: guest.Lost,
+		tab: page, end: end, kill: got.Kill, spoil: func() {}, dead: guest.Lost,
 		close:   sync.OnceValue(func() error { return page.Close(context.Background()) }),
 		release: func() { guest.Leave(); end.Close() },
 	}, nil

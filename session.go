@@ -270,6 +270,9 @@ func (s *Session) start(ctx context.Context) error {
 			return nil
 		}
 		held.spoil()
+		if held.close() != nil {
+			held.kill()
+		}
 		held.release()
 		// Its process, or the whole browser, has died while the page was kept
 		// ready: nothing was done yet, and another will do.
