@@ -88,6 +88,9 @@ func TestFormsInFramesAreHeldToTheRules(t *testing.T) {
 		Mode: "allowlist", Allow: []string{"outer.forms.test", "inner.forms-other.test", "sink.forms.test"}, Act: []string{"outer.forms.test", "inner.forms-other.test"},
 		Resources: []string{"refused.forms.test"}, AllowInsecureHTTP: true, Guardrails: bellglass.Guardrails{DenyCommands: []string{"/forbidden"}},
 	}
+	// From another site's frame "other" is no name of this page's: what is sent
+	// there, as to _blank, gets a page of its own, which is told as an event.
+	ownPage := map[string]bool{"_blank": true, "other": true}
 	for i, k := range formsInFrames {
 		a := open(t, o)
 		a.goTo(fmt.Sprintf("http://outer.forms.test/?n=%d", i))
@@ -98,7 +101,7 @@ func TestFormsInFramesAreHeldToTheRules(t *testing.T) {
 		r := a.click(button)
 		if k.reason != "" {
 			a.s.Close()
-			if !strings.Contains(r.Text, k.reason) || k.target != "_blank" && r.str("reason") != k.reason {
+			if !strings.Contains(r.Text, k.reason) || !ownPage[k.target] && r.str("reason") != k.reason {
 				t.Errorf("%d %+v: %s", i, k, r.Text)
 			}
 			continue

@@ -10,7 +10,7 @@ import (
 // by Live.mu.
 type forms struct {
 	frames map[cdpt.FrameID]bool // on their way to where a form sends them
-	blank  bool                  // a form asked for a page of its own, which is not there yet
+	link   bool                  // what asked last for a page of its own, which is not there yet, is no form
 }
 
 // requested notes that a page asks for a navigation, of whatever frame. The
@@ -21,7 +21,7 @@ func (l *Live) requested(ev *page.EventFrameRequestedNavigation) {
 	defer l.mu.Unlock()
 	switch {
 	case ev.Disposition != page.ClientNavigationDispositionCurrentTab:
-		l.forms.blank = form
+		l.forms.link = !form
 	case !form:
 		delete(l.forms.frames, ev.FrameID)
 	case len(l.forms.frames) < maxTracked:
@@ -37,8 +37,13 @@ func (l *Live) fromForm(t *Tab, frame cdpt.FrameID) bool {
 	t.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if fresh && l.forms.blank && t != l.pages[0] {
-		l.forms.blank, l.forms.frames[frame] = false, true
+	if fresh && t != l.pages[0] {
+		// Of a page that may not know its opener, the browser does not tell what
+		// asked for it (seen on 156): that could be a form.
+		if !l.forms.link && len(l.forms.frames) < maxTracked {
+			l.forms.frames[frame] = true
+		}
+		l.forms.link = false
 	}
 	// A page with so many frames on their way has lost the right to doubt.
 	return l.forms.frames[frame] || len(l.forms.frames) >= maxTracked
