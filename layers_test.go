@@ -61,6 +61,7 @@ var layers = map[string][]string{
 	"internal/loadtest":       {},
 	"internal/faulttest":      {},
 	"internal/readtest":       {},
+	"internal/hidetest":       {},
 	"internal/sealtest":       {},
 
 	"internal/content/browsertest": {},

@@ -26,6 +26,10 @@ const boxed = p => p.boxed ??= checkVisibility.call(p.box, p.box === p.el ? BY_S
   (p.box === p.el || p.cs.visibility === 'visible') &&
   (localName.call(p.el) !== 'details' || styleOf(p.el, '::details-content').contentVisibility !== 'hidden');
 
+// drawing tells whether p is a picture in SVG, which clips what sticks out of it
+// although it stands in a line.
+const drawing = p => localName.call(p.el) === 'svg' && !(p.up && namespace.call(p.up.el) === SVG);
+
 // inherit is the state of what is in p, given the state st around it.
 const inherit = (p, inline, st) => {
   const { el, cs, position } = p;
@@ -36,7 +40,7 @@ const inherit = (p, inline, st) => {
     if (cs.zIndex[0] === '-' && sunken(p)) op = 0;
   }
   if (cs.clipPath !== 'none') clip = shapeClip(el, cs.clipPath, clip);
-  if (!inline) {
+  if (!inline || drawing(p)) {
     clip = clipOf(el, cs, position, clip);
     if (cs.backfaceVisibility === 'hidden' && turnedAway(p)) op = 0;
   }
