@@ -141,7 +141,7 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	defer wg.Wait()
 	defer cancel()
 	if r.NoScripts {
-		cdp.Go(t.main, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		t.disableScripts(navCtx)
 	}
 	switch {
 	case r.Given != nil:
@@ -169,6 +169,22 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	}
 	return t.outcome(ctx)
 }
+
+// disableScripts waits until scripts are off. Sent together with the
+// navigation, the command now and then came after the new document's parser,
+// which takes what is in noscript elements for their text as long as scripts
+// are on. If the wait fails, the read goes on and tells why.
+func (t *Tab) disableScripts(ctx context.Context) {
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, scriptsOff)
+	defer cancel()
+	cdpt.Call(ctx, t.main, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}
+
+// scriptsOff is longer than a tab without a page takes to answer, even on a
+// machine that is busy.
+const scriptsOff = 5 * time.Second
 
 // outcome turns a settled visit into a page or an error.
 func (t *Tab) outcome(ctx context.Context) (*Page, error) {
