@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 // item is one page of a corpus with what a person marked as its main part.
 type item struct {
 	set, id, kind string
+	site          string // the registrable domain, or the id of a page whose address is not known
 	file          string // gzipped HTML
 	want          string // the main text
 	with, without []string
@@ -33,18 +37,24 @@ func (it *item) html() ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// heldOut tells the half of the pages that the rules were not settled on.
-func (it *item) heldOut() bool {
+// part is which of n parts of the pages this one belongs to. All pages of a site
+// are in one.
+func (it *item) part(n int) int {
 	h := fnv.New32a()
-	io.WriteString(h, it.set+"/"+it.id)
-	return h.Sum32()%2 == 1
+	io.WriteString(h, "site "+it.site)
+	return int(h.Sum32()>>3) % n
 }
 
-// fold is the part of the pages that this one belongs to.
-func (it *item) fold() int {
-	h := fnv.New32a()
-	io.WriteString(h, it.set+"/"+it.id)
-	return int(h.Sum32()>>1) % max(*folds, 1)
+// siteOf is the registrable domain of an address, or other if there is none.
+func siteOf(address, other string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return other
+	}
+	if site, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname()); err == nil {
+		return site
+	}
+	return u.Hostname()
 }
 
 // load reads both corpora below dir, in a fixed order.
@@ -69,6 +79,7 @@ func loadWCXB(dir string) ([]*item, error) {
 	var items []*item
 	for _, name := range files {
 		var truth struct {
+			URL      string
 			Internal struct {
 				PageType struct{ Primary string } `json:"page_type"`
 			} `json:"_internal"`
@@ -85,7 +96,7 @@ func loadWCXB(dir string) ([]*item, error) {
 		g := truth.GroundTruth
 		items = append(items, &item{
 			set: "wcxb", id: id, kind: truth.Internal.PageType.Primary, file: filepath.Join(dir, "html", id+".html.gz"),
-			want: g.MainContent, with: g.With, without: g.Without,
+			site: siteOf(truth.URL, id), want: g.MainContent, with: g.With, without: g.Without,
 		})
 	}
 	return items, nil
@@ -93,13 +104,13 @@ func loadWCXB(dir string) ([]*item, error) {
 
 // loadAEB reads the Article Extraction Benchmark: one JSON file for all pages.
 func loadAEB(dir string) ([]*item, error) {
-	var truth map[string]struct{ ArticleBody string }
+	var truth map[string]struct{ ArticleBody, URL string }
 	if err := readJSON(filepath.Join(dir, "ground-truth.json"), &truth); err != nil {
 		return nil, err
 	}
 	var items []*item
 	for id, t := range truth {
-		items = append(items, &item{set: "aeb", id: id, kind: "aeb", file: filepath.Join(dir, "html", id+".html.gz"), want: t.ArticleBody})
+		items = append(items, &item{set: "aeb", id: id, kind: "aeb", site: siteOf(t.URL, id), file: filepath.Join(dir, "html", id+".html.gz"), want: t.ArticleBody})
 	}
 	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.id, b.id) })
 	return items, nil

@@ -26,13 +26,13 @@ import (
 
 var (
 	cache   = flag.String("cache", "", "keep renderings and peers' texts in this folder, and read them from there")
-	half    = flag.String("half", "", "tune or held: only that half of the pages")
 	only    = flag.String("only", "", "only the page of this id, with its text, the words that are too many and those that are missing")
 	worst   = flag.String("worst", "", "list the pages of this kind, worst first")
 	learn   = flag.String("learn", "", "learn a model from the pages and write it to this file, instead of measuring")
 	eng     = flag.Bool("engines", false, "instead of measuring extraction, compare the plain engine's text with the browser's, and count how often auto is right")
 	verbose = flag.Bool("v", false, "with -engines: name the pages on which auto is wrong")
-	folds   = flag.Int("folds", 0, "divide the pages into so many parts, and measure on each with a model learned from the others")
+	folds   = flag.Int("folds", 0, "divide the sites into so many parts, and measure on the pages of each with a model learned from the others")
+	fold    = flag.Int("fold", -1, "with -folds: only that part, and none other of the pages is looked at but to learn from")
 	peers   = flag.Bool("peers", true, "run the other extractors, too")
 )
 
@@ -53,13 +53,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items = slices.DeleteFunc(items, func(it *item) bool {
-		return *only != "" && it.id != *only || *half == "held" && !it.heldOut() || *half == "tune" && it.heldOut()
-	})
-	s := source{ctx: ctx}
+	if *folds < 2 {
+		items = slices.DeleteFunc(items, func(it *item) bool { return *only != "" && it.id != *only })
+	}
+	s := source{ctx: ctx, known: map[*item]*example{}}
 	defer s.close()
 	if *learn != "" {
-		return s.learn(items)
+		return s.learn(items, *learn)
 	}
 	if *eng {
 		return s.engines(items, os.Stdout)
@@ -67,14 +67,20 @@ func run(ctx context.Context) error {
 	all := newTable()
 	var pages []scored
 	if *folds > 1 {
-		items = byFold(items)
+		slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.part(*folds), b.part(*folds)) })
 	}
-	fold := -1
+	last := -1
 	for i, it := range items {
-		if *folds > 1 && it.fold() != fold {
-			fold = it.fold()
-			if err := s.leaveOut(items, fold); err != nil {
-				return err
+		if *folds > 1 {
+			part := it.part(*folds)
+			if *fold >= 0 && part != *fold || *only != "" && it.id != *only {
+				continue
+			}
+			if part != last {
+				last = part
+				if err := s.leaveOut(items, part, *folds); err != nil {
+					return err
+				}
 			}
 		}
 		texts, err := s.texts(it)
@@ -101,54 +107,6 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// byFold brings those of one part together.
-func byFold(items []*item) []*item {
-	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.fold(), b.fold()) })
-	return items
-}
-
-// leaveOut has pages read with a model that was learned without one part.
-func (s *source) leaveOut(items []*item, fold int) error {
-	all, err := s.samples(slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.fold() == fold }))
-	if err != nil {
-		return err
-	}
-	b, err := encodeModel(all)
-	if err != nil {
-		return err
-	}
-	return extract.Try(b)
-}
-
-// learn writes a model made from the items.
-func (s *source) learn(items []*item) error {
-	all, err := s.samples(items)
-	if err != nil {
-		return err
-	}
-	b, err := encodeModel(all)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*learn, b, 0o644)
-}
-
-func (s *source) samples(items []*item) (*samples, error) {
-	all := &samples{}
-	for _, it := range items {
-		html, err := it.html()
-		if err != nil {
-			return nil, err
-		}
-		d, _, err := s.doc(it, html)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", it.set, it.id, err)
-		}
-		all.add(d, it.want)
-	}
-	return all, nil
-}
-
 type scored struct {
 	*item
 	score float64
@@ -167,6 +125,7 @@ func listWorst(pages []scored) {
 type source struct {
 	ctx     context.Context
 	browser *renderer
+	known   map[*item]*example
 }
 
 func (s *source) close() {

@@ -7,32 +7,42 @@ import (
 	"sort"
 )
 
-// What is learned: gradient-boosted trees with logistic loss. The figures were
-// settled by cross-validation within one half of the pages; the result hardly
-// depends on them.
+// What is learned: gradient-boosted trees with logistic loss. The result hardly
+// depends on these figures.
 const (
-	numTrees   = 200
-	numLeaves  = 12
-	rate       = 0.1
-	damping    = 2   // added to the curvature of a leaf
-	leastMass  = 3   // curvature of a leaf
-	featurePer = 0.2 // share of the features that a tree may use
-	samplePer  = 0.6 // share of the samples that it is grown on
-	numBins    = 48
+	numLeaves = 12
+	damping   = 2   // added to the curvature of a leaf
+	leastMass = 3   // curvature of a leaf
+	samplePer = 0.6 // share of the samples that a tree is grown on
+	numBins   = 48
+)
+
+// plan is how many trees a forest has, how far each of them goes, and what share
+// of the features it may use.
+type plan struct {
+	trees          int
+	rate, features float64
+}
+
+var (
+	firstTrees  = plan{trees: 150, rate: .1, features: .2}
+	secondTrees = plan{trees: 200, rate: .06, features: .25}
 )
 
 type trainer struct {
 	*samples
+	plan
 	rng        *rand.Rand
 	base       float64
 	cuts       [][]float32 // of each feature
 	bins       [][]uint8   // of each feature, of each sample
 	score      []float64
 	grad, mass []float64
+	gains      []float64 // by each feature, so far
 }
 
-func newTrainer(s *samples) *trainer {
-	t := &trainer{samples: s, rng: rand.New(rand.NewPCG(1, 2))}
+func newTrainer(s *samples, p plan) *trainer {
+	t := &trainer{samples: s, plan: p, rng: rand.New(rand.NewPCG(1, 2))}
 	n := len(s.rows)
 	hits, all := 0.0, 0.0
 	for i := range n {
@@ -42,6 +52,7 @@ func newTrainer(s *samples) *trainer {
 	t.base = float64(short(math.Log(hits / (all - hits))))
 	t.score = slices.Repeat([]float64{t.base}, n)
 	t.grad, t.mass = make([]float64, n), make([]float64, n)
+	t.gains = make([]float64, len(s.rows[0]))
 	for f := range s.rows[0] {
 		cuts := t.quantiles(f)
 		b := make([]uint8, n)
@@ -70,9 +81,9 @@ func (t *trainer) quantiles(f int) []float32 {
 	return cuts
 }
 
-func (t *trainer) trees() [][]branch {
-	var out [][]branch
-	for range numTrees {
+func (t *trainer) forest() *forest {
+	f := &forest{Features: len(t.cuts), Base: t.base}
+	for range t.trees {
 		for i := range t.rows {
 			p := 1 / (1 + math.Exp(-t.score[i]))
 			t.grad[i] = t.weight[i] * (p - t.labels[i])
@@ -85,18 +96,18 @@ func (t *trainer) trees() [][]branch {
 			}
 		}
 		var features []int
-		for f := range t.cuts {
-			if len(t.cuts[f]) > 0 && t.rng.Float64() < featurePer {
-				features = append(features, f)
+		for k := range t.cuts {
+			if len(t.cuts[k]) > 0 && t.rng.Float64() < t.features {
+				features = append(features, k)
 			}
 		}
 		tree := t.grow(some, features)
 		for i, row := range t.rows {
 			t.score[i] += float64(value(tree, row))
 		}
-		out = append(out, tree)
+		f.Trees = append(f.Trees, tree)
 	}
-	return out
+	return f
 }
 
 func value(tree []branch, row []float32) float32 {
@@ -135,6 +146,7 @@ func (t *trainer) grow(some []int32, features []int) []branch {
 		if best.gain <= 1e-9 {
 			break
 		}
+		t.gains[best.feature] += best.gain
 		left, right := &leaf{at: len(tree)}, &leaf{at: len(tree) + 1}
 		tree = append(tree, branch{}, branch{})
 		tree[best.at] = branch{Feature: best.feature, Cut: t.cuts[best.feature][best.cut], Left: left.at, Right: right.at}
@@ -163,7 +175,7 @@ func (t *trainer) grow(some []int32, features []int) []branch {
 		leaves = append(leaves, right)
 	}
 	for _, l := range leaves {
-		tree[l.at].Value = short(-rate * l.grad / (l.mass + damping))
+		tree[l.at].Value = short(-t.rate * l.grad / (l.mass + damping))
 	}
 	return tree
 }

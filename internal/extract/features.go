@@ -23,6 +23,9 @@ type features struct {
 	words   []int     // words before each unit, and in all
 	ui      []float64 // those of interfaces
 	same    map[string]int
+	cues    cues
+	near    []*kin // of each unit, by the three nearest boxes
+	alike   []*kin // and by all
 	row     [numFeatures]float32
 	n       int // how much of row is filled in
 }
@@ -31,6 +34,8 @@ type features struct {
 // returns.
 func (f *features) each(use func(i int, row []float32)) {
 	f.count()
+	f.findCues()
+	f.findKin()
 	sections, at := f.sections()
 	before, after := f.toRunning()
 	first, last := f.running()
@@ -54,6 +59,12 @@ func (f *features) each(use func(i int, row []float32)) {
 		f.add(f.rules.of(i)...)
 		f.add(share(f.doc.description, u.key()))
 		f.add(f.doc.about...)
+		f.kinship(f.near[i], i)
+		f.kinship(f.alike[i], i)
+		f.nth(u)
+		f.introduced(u, i)
+		f.dated(u, i)
+		f.add(f.doc.sorts()...)
 		use(i, f.row[:f.n])
 	}
 }
@@ -137,7 +148,7 @@ func (f *features) own(u *unit, i int) {
 }
 
 // numFeatures is the length of a row.
-const numFeatures = 187
+const numFeatures = 277
 
 func lastRune(s string) string {
 	for i := len(s) - 1; i >= 0; i-- {
@@ -368,11 +379,10 @@ func (f *features) repetition(u *unit) {
 // Units returns the runs of text of the page with their features, for the
 // program that learns the model.
 func (d *Doc) Units() []Unit {
-	o := outlineOf(d)
-	f := features{outline: o, doc: d, rules: judge(o, d.region(), d.root)}
-	units := make([]Unit, len(o.units))
+	f := d.features()
+	units := make([]Unit, len(f.units))
 	f.each(func(i int, row []float32) {
-		u := o.units[i]
+		u := f.units[i]
 		var b strings.Builder
 		for _, k := range u.kids {
 			k.walk(func(n *node) bool {
@@ -388,6 +398,11 @@ func (d *Doc) Units() []Unit {
 		units[i] = Unit{Text: b.String(), Features: slices.Clone(row)}
 	})
 	return units
+}
+
+func (d *Doc) features() *features {
+	o := outlineOf(d)
+	return &features{outline: o, doc: d, rules: judge(o, d.region(), d.root)}
 }
 
 // Unit is a run of text without a block edge in it.

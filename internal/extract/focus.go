@@ -45,8 +45,7 @@ func (d *Doc) focus() selection {
 	in := v.kept
 	if len(o.units) <= hugePage {
 		f := features{outline: o, doc: d, rules: v}
-		likely := make([]float64, len(o.units))
-		f.each(func(i int, row []float32) { likely[i] = learned().estimate(row) })
+		likely := learned().estimate(&f)
 		if chosen, promise := o.choose(likely, f.words); promise >= unsure {
 			in = chosen
 			o.siblings(in)

@@ -24,3 +24,22 @@ func kindsIn(words string) []float32 {
 	}
 	return out
 }
+
+// sorts says which of four sorts of page the kinds stand for: something to
+// read, a discussion, a thing on sale, a list.
+func (d *Doc) sorts() []float32 {
+	var out [4]float32
+	for i, k := range kinds {
+		switch k {
+		case "Article", "NewsArticle", "BlogPosting", "TechArticle", "og:article":
+			out[0] = max(out[0], d.about[i])
+		case "DiscussionForumPosting", "QAPage":
+			out[1] = max(out[1], d.about[i])
+		case "Product", "ProductGroup", "og:product":
+			out[2] = max(out[2], d.about[i])
+		case "ItemList", "CollectionPage":
+			out[3] = max(out[3], d.about[i])
+		}
+	}
+	return out[:]
+}

@@ -62,7 +62,18 @@ var lexiconOf = func() map[string]uint32 {
 }()
 
 // lexical is the share of each sort of word in a text, and of all together.
-type lexical [14]float32
+type lexical [numSorts + 1]float32
+
+// numSorts is the length of the lexicon.
+const numSorts = 13
+
+// Some of its sorts.
+const (
+	ofReviews  = 3
+	ofOthers   = 7
+	ofComments = 9
+	ofThings   = 12
+)
 
 // lexicalOf looks at the first words of a folded text.
 func lexicalOf(folded string) lexical {

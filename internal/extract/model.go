@@ -8,10 +8,18 @@ import (
 	"sync"
 )
 
-// model estimates from a unit's features how likely a person would count it to
-// the main text: a sum of small decision trees, pressed into 0 … 1. The trees
-// were learned by bench/extract on pages whose main text people had marked;
-// see docs/decisions.md.
+// cascade estimates how likely a person would count each unit of a page to the
+// main text, in two steps: the first model looks at each unit's features, the
+// second at what the first one thinks of the unit, of those around it and of
+// the page. Both were learned by bench/extract on pages whose main text people
+// had marked; see docs/decisions.md.
+type cascade struct {
+	First  model
+	Kept   []int // features of the first that the second sees, too, after the context
+	Second model
+}
+
+// model is a sum of small decision trees, pressed into 0 … 1.
 type model struct {
 	Features int
 	Base     float64
@@ -43,14 +51,14 @@ var modelJSON []byte
 
 // learned returns the model. One that does not fit the features is a broken
 // build.
-func learned() *model {
+func learned() *cascade {
 	if trial != nil {
 		return trial
 	}
 	return builtIn()
 }
 
-var builtIn = sync.OnceValue(func() *model {
+var builtIn = sync.OnceValue(func() *cascade {
 	m, err := parseModel(modelJSON)
 	if err != nil {
 		panic(fmt.Sprintf("extract: model.json: %v", err))
@@ -59,7 +67,7 @@ var builtIn = sync.OnceValue(func() *model {
 })
 
 // trial replaces the built-in model, if not nil.
-var trial *model
+var trial *cascade
 
 // Try replaces the model until the program ends, for measuring what another
 // one is worth. It must not be called while pages are read.
@@ -71,16 +79,46 @@ func Try(modelJSON []byte) error {
 	return err
 }
 
-func parseModel(b []byte) (*model, error) {
-	m := &model{}
-	if err := json.Unmarshal(b, m); err != nil {
+func parseModel(b []byte) (*cascade, error) {
+	c := &cascade{}
+	if err := json.Unmarshal(b, c); err != nil {
 		return nil, err
 	}
-	if err := m.check(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m.flatten()
-	return m, nil
+	c.First.flatten()
+	c.Second.flatten()
+	return c, nil
+}
+
+func (c *cascade) check() error {
+	if err := c.First.check(numFeatures); err != nil {
+		return err
+	}
+	for _, k := range c.Kept {
+		if k < 0 || k >= numFeatures {
+			return fmt.Errorf("no feature %d", k)
+		}
+	}
+	return c.Second.check(numContext + len(c.Kept))
+}
+
+// estimate says of each unit of a page how likely it belongs to the main text.
+func (c *cascade) estimate(f *features) []float64 {
+	n := len(f.units)
+	likely, kept := make([]float64, n), make([]float32, 0, n*len(c.Kept))
+	f.each(func(i int, row []float32) {
+		likely[i] = c.First.estimate(row)
+		for _, k := range c.Kept {
+			kept = append(kept, row[k])
+		}
+	})
+	out := make([]float64, n)
+	f.inContext(likely).each(func(i int, row []float32) {
+		out[i] = c.Second.estimate(append(row, kept[i*len(c.Kept):][:len(c.Kept)]...))
+	})
+	return out
 }
 
 // flatten lays the trees out for estimate.
@@ -98,16 +136,16 @@ func (m *model) flatten() {
 	}
 }
 
-func (m *model) check() error {
-	if m.Features != numFeatures {
-		return fmt.Errorf("made for %d features, there are %d: learn it anew", m.Features, numFeatures)
+func (m *model) check(features int) error {
+	if m.Features != features {
+		return fmt.Errorf("made for %d features, there are %d: learn it anew", m.Features, features)
 	}
 	for _, t := range m.Trees {
 		for i, b := range t {
 			if b.Left == 0 && b.Right == 0 {
 				continue
 			}
-			if b.Left <= i || b.Right <= i || b.Left >= len(t) || b.Right >= len(t) || b.Feature < 0 || b.Feature >= numFeatures {
+			if b.Left <= i || b.Right <= i || b.Left >= len(t) || b.Right >= len(t) || b.Feature < 0 || b.Feature >= features {
 				return fmt.Errorf("a tree leads nowhere")
 			}
 		}

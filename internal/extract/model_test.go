@@ -10,9 +10,15 @@ func TestModelFitsTheFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := parse(t, strings.Split("=title The heading\n<h1\nTThe heading\n>\n"+strings.TrimSuffix(paras(0, 3), "\n"), "\n")...)
-	for i, u := range d.Units() {
+	units := d.Units()
+	for i, u := range units {
 		if len(u.Features) != numFeatures {
 			t.Errorf("unit %d has %d features, want %d", i, len(u.Features), numFeatures)
+		}
+	}
+	for i, row := range d.Context(make([]float64, len(units))) {
+		if len(row) != numContext {
+			t.Errorf("unit %d has %d numbers of its context, want %d", i, len(row), numContext)
 		}
 	}
 }
@@ -25,7 +31,7 @@ func TestBrokenModelsAreRefused(t *testing.T) {
 		"beyond the tree": {Features: numFeatures, Trees: [][]branch{{{Left: 1, Right: 7}, {}}}},
 		"no such feature": {Features: numFeatures, Trees: [][]branch{{{Feature: numFeatures, Left: 1, Right: 2}, {}, {}}}},
 	} {
-		if m.check() == nil {
+		if m.check(numFeatures) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -67,7 +67,11 @@ type sums struct {
 	depth      int
 	within     uint32 // what it stands in, see places
 	same       int    // blocks of its name, with text, beside it and itself
+	nth, of    int    // which of the blocks with text beside it it is, and how many they are
 	around     *node  // the nearest block around it that holds more text
+
+	names [3]uint64 // its name and those of the two blocks around it, as numbers
+	path  uint64    // the names of all blocks around it, and its own
 }
 
 func headingLevel(n *node) int {
@@ -137,8 +141,12 @@ func (o *outline) collect(n *node, linked, fixed bool) *sums {
 func (o *outline) place(n, parent *node, same int) {
 	s := o.sums[n.at]
 	s.same, s.around, s.within = same, n, placeOf(n)
+	s.names[0] = nameHash(n.tag)
+	s.path = s.names[0]
 	if parent != nil {
 		p := o.sums[parent.at]
+		s.names[1], s.names[2] = p.names[0], p.names[1]
+		s.path ^= p.path * 1099511628211
 		s.depth = p.depth + 1
 		s.within |= p.within
 		s.around = parent
@@ -147,13 +155,20 @@ func (o *outline) place(n, parent *node, same int) {
 		}
 	}
 	var count tally
+	of := 0
 	for _, k := range n.kids {
 		if o.sums[k.at] != nil && k.size > 0 {
 			count.add(k.tag)
+			of++
 		}
 	}
+	nth := 0
 	for _, k := range n.kids {
-		if o.sums[k.at] != nil {
+		if s := o.sums[k.at]; s != nil {
+			s.nth, s.of = nth, of
+			if k.size > 0 {
+				nth++
+			}
 			o.place(k, n, count.of(k.tag))
 		}
 	}
