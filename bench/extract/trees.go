@@ -11,6 +11,7 @@ import (
 // depends on these figures.
 const (
 	numLeaves = 12
+	maxDepth  = 5 // of a tree: low ones are quicker to ask
 	damping   = 2   // added to the curvature of a leaf
 	leastMass = 3   // curvature of a leaf
 	samplePer = 0.6 // share of the samples that a tree is grown on
@@ -25,8 +26,8 @@ type plan struct {
 }
 
 var (
-	firstTrees  = plan{trees: 150, rate: .1, features: .2}
-	secondTrees = plan{trees: 200, rate: .06, features: .25}
+	firstTrees  = plan{trees: 110, rate: .1, features: .2}
+	secondTrees = plan{trees: 120, rate: .08, features: .25}
 )
 
 type trainer struct {
@@ -126,7 +127,7 @@ func value(tree []branch, row []float32) float32 {
 type bin struct{ grad, mass float32 }
 
 type leaf struct {
-	at           int // in the tree
+	at, depth    int // in the tree
 	samples      []int32
 	grad, mass   float64
 	hist         [][numBins]bin
@@ -147,7 +148,7 @@ func (t *trainer) grow(some []int32, features []int) []branch {
 			break
 		}
 		t.gains[best.feature] += best.gain
-		left, right := &leaf{at: len(tree)}, &leaf{at: len(tree) + 1}
+		left, right := &leaf{at: len(tree), depth: best.depth + 1}, &leaf{at: len(tree) + 1, depth: best.depth + 1}
 		tree = append(tree, branch{}, branch{})
 		tree[best.at] = branch{Feature: best.feature, Cut: t.cuts[best.feature][best.cut], Left: left.at, Right: right.at}
 		for _, i := range best.samples {
@@ -207,6 +208,9 @@ func (t *trainer) divide(l *leaf, features []int) {
 	for _, i := range l.samples {
 		l.grad += t.grad[i]
 		l.mass += t.mass[i]
+	}
+	if l.depth == maxDepth {
+		return
 	}
 	worth := func(grad, mass float64) float64 { return grad * grad / (mass + damping) }
 	for k, f := range features {

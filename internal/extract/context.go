@@ -16,6 +16,7 @@ type context struct {
 	before, after []int        // units to the nearest one that is likely
 	above         [101]float64 // words of units that are at least that likely, in hundredths
 	row           []float32
+	logs          [2]float32 // of the words of the main text, and of all
 
 	expected                       float64 // units of the main text
 	links, running, headings, sure float64 // words of it in links, in running text, in headings and in units that are likely
@@ -26,7 +27,7 @@ const likelyEnough = .6
 
 func (f *features) inContext(likely []float64) *context {
 	n := len(f.units)
-	c := &context{features: f, likely: likely, taken: make([]float64, n+1), before: make([]int, n), after: make([]int, n)}
+	c := &context{features: f, likely: likely, row: make([]float32, 0, 128), taken: make([]float64, n+1), before: make([]int, n), after: make([]int, n)}
 	for _, g := range f.near {
 		g.likely = 0
 	}
@@ -126,13 +127,17 @@ func (c *context) each(use func(i int, row []float32)) {
 func (c *context) page(i int) {
 	n := len(c.likely)
 	words, taken := float64(c.words[n]), max(c.taken[n], 1e-9)
-	log := func(x float64) float32 { return float32(math.Log1p(x)) }
-	c.add(float32(taken/words), log(taken), log(words), float32(c.links/taken), float32(c.running/taken), float32(c.headings/taken),
+	if i == 0 {
+		c.logs = [2]float32{log1p(taken), log1p(words)}
+	}
+	c.add(float32(taken/words), c.logs[0], c.logs[1], float32(c.links/taken), float32(c.running/taken), float32(c.headings/taken),
 		float32(taken/max(c.expected, 1e-9)), float32(c.sure/taken))
-	c.add(float32(c.taken[i]/taken), log(taken-c.taken[i]), log(c.taken[i]), lg(c.before[i]), lg(c.after[i]))
+	c.add(float32(c.taken[i]/taken), log1p(taken-c.taken[i]), log1p(c.taken[i]), lg(c.before[i]), lg(c.after[i]))
 	above := c.above[int(c.likely[i]*100)]
 	c.add(float32(above/words), float32(above/taken))
 }
+
+func log1p(x float64) float32 { return float32(math.Log1p(x)) }
 
 // Context returns what the second forest is told of the units of the page,
 // after what the first one thinks of each.

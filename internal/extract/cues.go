@@ -6,10 +6,11 @@ import "strings"
 // like", a date, a price.
 type cues struct {
 	dates, prices []int           // units with one, before each unit, and in all
-	last          [][numSorts]int // for each unit, the last short text before it of each sort of words; -1 if there is none
+	last          [numSorts]int   // the last short text so far of each sort of words; -1 if there is none
 	ranks         []int           // headings of the main one's rank or above, before each unit, and in all
 	sequels       [numSequels]int // units that announce them first, -1 if none does
-	articles      map[*node]int   // article elements that hold text, from 1 on
+	articles      []int           // for each node, which of the article elements that hold text is outermost around it, from 1 on, or 0
+	numArticles   int
 }
 
 const (
@@ -27,24 +28,12 @@ const (
 	numSequels
 )
 
-// talk is the words that announce what readers have to say.
-var talk = func() map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(`comment comments reply replies response responses discussion kommentar kommentare antworten commentaire
-		commentaires réponses comentario comentarios respuestas commenti risposte respostas`) {
-		set[foldText(w)] = true
-	}
-	return set
-}()
-
 // announces reports which sequels a short text says that they follow.
-func announces(u *unit, l *lexical) (is [numSequels]bool) {
+func announces(u *unit, l *lexical, t telling) (is [numSequels]bool) {
 	if u.size > costSize {
 		return is
 	}
-	for w := range strings.FieldsSeq(u.key()) {
-		is[comments] = is[comments] || talk[w]
-	}
+	is[comments] = t&talks != 0
 	is[otherPages], is[reviews] = l[ofOthers] >= cueShare, l[ofReviews] >= cueShare
 	return is
 }
@@ -67,7 +56,7 @@ func (f *features) findSequels() {
 		if !begun {
 			continue
 		}
-		for k, is := range announces(u, &f.lexical[i]) {
+		for k, is := range announces(u, &f.lexical[i], f.telling[i]) {
 			if is && f.cues.sequels[k] < 0 {
 				f.cues.sequels[k] = i
 			}
@@ -77,10 +66,9 @@ func (f *features) findSequels() {
 
 func (f *features) findCues() {
 	n := len(f.units)
-	c := cues{dates: make([]int, n+1), prices: make([]int, n+1), ranks: make([]int, n+1), last: make([][numSorts]int, n), articles: map[*node]int{}}
-	var last [numSorts]int
-	for k := range last {
-		last[k] = -1
+	c := cues{dates: make([]int, n+1), prices: make([]int, n+1), ranks: make([]int, n+1), articles: make([]int, len(f.nodes))}
+	for k := range c.last {
+		c.last[k] = -1
 	}
 	rank := 2
 	if f.heading != nil {
@@ -88,7 +76,7 @@ func (f *features) findCues() {
 	}
 	for i, u := range f.units {
 		c.dates[i+1], c.prices[i+1], c.ranks[i+1] = c.dates[i], c.prices[i], c.ranks[i]
-		if u.size < dateSize && hasDate(u.key()) {
+		if u.size < dateSize && f.telling[i]&dated != 0 {
 			c.dates[i+1]++
 		}
 		if u.size < costSize && hasPrice(u.text()) {
@@ -97,19 +85,16 @@ func (f *features) findCues() {
 		if h := u.heading(); h > 0 && h <= rank {
 			c.ranks[i+1]++
 		}
-		c.last[i] = last
-		if u.size > cueSize {
-			continue
-		}
-		for k := range last {
-			if f.lexical[i][k] >= cueShare {
-				last[k] = i
-			}
-		}
 	}
-	for _, n := range f.nodes {
+	for i, n := range f.nodes {
+		if i > 0 {
+			c.articles[i] = c.articles[n.parent.at]
+		}
 		if n.size > 0 && n.is("article") {
-			c.articles[n] = len(c.articles) + 1
+			c.numArticles++
+			if c.articles[i] == 0 {
+				c.articles[i] = c.numArticles
+			}
 		}
 	}
 	f.cues = c
@@ -119,7 +104,7 @@ func (f *features) findCues() {
 // introduced is how many words ago each sort of words came last, and how unit i
 // and the main heading lie to each other.
 func (f *features) introduced(u *unit, i int) {
-	for _, k := range f.cues.last[i] {
+	for _, k := range f.cues.last {
 		if k < 0 {
 			f.add(-1)
 		} else {
@@ -135,6 +120,14 @@ func (f *features) introduced(u *unit, i int) {
 	}
 	steps, part := f.toHeading(u)
 	f.add(steps, part)
+	if u.size > cueSize {
+		return
+	}
+	for k := range f.cues.last {
+		if f.lexical[i][k] >= cueShare {
+			f.cues.last[k] = i
+		}
+	}
 }
 
 // toHeading is how many boxes one has to go out from a unit to have the main
@@ -179,13 +172,7 @@ func (f *features) dated(u *unit, i int) {
 		ranks = c.ranks[i+1] - c.ranks[f.headingAt()]
 	}
 	f.add(float32(max(min(ranks, 20), -20)), lg(c.ranks[all]))
-	outermost := -1
-	for n := u.box; n != nil; n = n.parent {
-		if k := c.articles[n]; k > 0 {
-			outermost = k
-		}
-	}
-	f.add(float32(min(outermost, 30)), float32(min(len(c.articles), 30)))
+	f.add(float32(min(c.articles[u.box.at], 30)), float32(min(c.numArticles, 30)))
 }
 
 // hasPrice reports that a text has a figure and a sign of currency.
@@ -195,39 +182,51 @@ func hasPrice(s string) bool {
 
 const currencies = "$€£¥₹₽₩"
 
+// telling is what the words of a text say that no share of them does.
+type telling uint8
+
+const (
+	dated telling = 1 << iota // it names a day
+	talks                     // it names what readers have to say
+)
+
+// Marks of words in lexiconOf, beside those of the lexicon.
+const (
+	asMonth = 1 << (numSorts + iota)
+	asTalk
+)
+
 // months are the names of months in the larger languages of the web, and words
 // that stand for a date.
-var months = func() map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(`jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october
-		nov november dec december ago yesterday januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août
-		septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre`) {
-		set[foldText(w)] = true
-	}
-	return set
-}()
+const months = `jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october
+	nov november dec december ago yesterday januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août
+	septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre`
 
-// hasDate reports that a folded text names a month beside some figure, or has
-// three figures in a row of which one is a year.
-func hasDate(folded string) bool {
-	month, figure := false, false
-	run, year := 0, false
-	for w := range strings.FieldsSeq(folded) {
-		if w[0] < '0' || w[0] > '9' {
-			month = month || months[w]
-			run, year = 0, false
-			continue
-		}
-		figure = true
-		if len(w) > 4 {
-			run, year = 0, false
-			continue
-		}
-		run++
-		year = year || len(w) == 4 && (strings.HasPrefix(w, "20") || strings.HasPrefix(w, "19"))
-		if run >= 3 && year {
-			return true
-		}
-	}
-	return month && figure
+// talk is what readers have to say.
+const talk = `comment comments reply replies response responses discussion kommentar kommentare antworten commentaire commentaires réponses
+	comentario comentarios respuestas commenti risposte respostas`
+
+// dateParser looks for a date in a folded text, word by word: the name of a
+// month beside some figure, or three figures in a row of which one is a year.
+type dateParser struct {
+	month, figure, numeric, year bool
+	run                          int
 }
+
+func (d *dateParser) word(w string, month bool) {
+	if w[0] < '0' || w[0] > '9' {
+		d.month = d.month || month
+		d.run, d.year = 0, false
+		return
+	}
+	d.figure = true
+	if len(w) > 4 {
+		d.run, d.year = 0, false
+		return
+	}
+	d.run++
+	d.year = d.year || len(w) == 4 && (w[:2] == "20" || w[:2] == "19")
+	d.numeric = d.numeric || d.run >= 3 && d.year
+}
+
+func (d *dateParser) found() bool { return d.numeric || d.month && d.figure }

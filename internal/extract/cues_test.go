@@ -18,8 +18,8 @@ func TestDatesAndPricesAreTold(t *testing.T) {
 		"20190 items":                          false,
 		"":                                     false,
 	} {
-		if got := hasDate(foldText(text)); got != want {
-			t.Errorf("date in %q: %v, want %v", text, got, want)
+		if _, is := lexicalOf(foldText(text)); is&dated != 0 != want {
+			t.Errorf("date in %q: %v, want %v", text, !want, want)
 		}
 	}
 	for text, want := range map[string]bool{"$19.99": true, "ab 5 €": true, "US$": false, "19.99": false} {

@@ -20,14 +20,15 @@ type features struct {
 	links   []int // the same of links
 	runs    []int // and of running text
 	lexical []lexical
+	telling []telling
 	words   []int     // words before each unit, and in all
 	ui      []float64 // those of interfaces
 	same    map[string]int
 	cues    cues
-	near    []*kin // of each unit, by the three nearest boxes
-	alike   []*kin // and by all
-	row     [numFeatures]float32
-	n       int // how much of row is filled in
+	near    []*kin                   // of each unit, by the three nearest boxes
+	alike   []*kin                   // and by all
+	row     [numFeatures + 1]float32 // with room for an ending
+	n       int                      // how much of row is filled in
 }
 
 // each calls use with the row of each unit; the row is only good until it
@@ -113,16 +114,16 @@ func (f *features) count() {
 	n := len(f.units)
 	f.chars, f.links, f.runs = make([]int, n+1), make([]int, n+1), make([]int, n+1)
 	f.words, f.ui = make([]int, n+1), make([]float64, n+1)
-	f.lexical, f.same = make([]lexical, n), map[string]int{}
+	f.lexical, f.telling, f.same = make([]lexical, n), make([]telling, n), map[string]int{}
 	for i, u := range f.units {
 		f.chars[i+1], f.links[i+1], f.runs[i+1] = f.chars[i]+u.size, f.links[i]+u.links, f.runs[i]
 		if u.running() {
 			f.runs[i+1] += u.size
 		}
-		f.lexical[i] = lexicalOf(u.key())
+		f.lexical[i], f.telling[i] = lexicalOf(u.key())
 		w := strings.Count(u.key(), " ") + 1
 		f.words[i+1] = f.words[i] + w
-		f.ui[i+1] = f.ui[i] + float64(f.lexical[i][len(lexicon)])*float64(w)
+		f.ui[i+1] = f.ui[i] + float64(f.lexical[i][numSorts])*float64(w)
 		f.same[u.key()]++
 	}
 }

@@ -58,6 +58,12 @@ var lexiconOf = func() map[string]uint32 {
 			sorts[foldText(w)] |= 1 << i
 		}
 	}
+	for w := range strings.FieldsSeq(months) {
+		sorts[foldText(w)] |= asMonth
+	}
+	for w := range strings.FieldsSeq(talk) {
+		sorts[foldText(w)] |= asTalk
+	}
 	return sorts
 }()
 
@@ -76,15 +82,19 @@ const (
 )
 
 // lexicalOf looks at the first words of a folded text.
-func lexicalOf(folded string) lexical {
-	var l lexical
+func lexicalOf(folded string) (l lexical, is telling) {
 	n, any := 0, 0
+	var d dateParser
 	for w := range strings.FieldsSeq(folded) {
 		if n++; n > 60 {
 			break
 		}
 		sorts := lexiconOf[w]
-		if sorts == 0 {
+		d.word(w, sorts&asMonth != 0)
+		if sorts&asTalk != 0 {
+			is |= talks
+		}
+		if sorts &= 1<<numSorts - 1; sorts == 0 {
 			continue
 		}
 		any++
@@ -97,6 +107,9 @@ func lexicalOf(folded string) lexical {
 	for i := range lexicon {
 		l[i] /= float32(max(n, 1))
 	}
-	l[len(lexicon)] = ratio(any, n)
-	return l
+	l[numSorts] = ratio(any, n)
+	if d.found() {
+		is |= dated
+	}
+	return l, is
 }

@@ -1,10 +1,12 @@
 package extract
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -25,16 +27,24 @@ type model struct {
 	Base     float64
 	Trees    [][]branch
 
-	roots []int32 // of the trees, in steps
+	fours []four
 	steps []step
+}
+
+// four is four trees that are walked at once, so that one goes on while another
+// waits for memory: where their roots are in steps, and how many steps lead to
+// the lowest leaf of any.
+type four struct {
+	roots [4]int32
+	depth int
 }
 
 // step is a branch as estimate reads it: small, so that the whole model stays
 // in the processor's cache.
 type step struct {
-	cut         float32 // of a leaf, the value
-	left, right int32   // zero at a leaf: no step leads back to the first
-	feature     uint16
+	cut     float32 // of a leaf, the value
+	next    int32   // where what is at most cut leads; what is more, one further. Of a leaf, itself
+	feature int32
 }
 
 // branch is a node of a tree: the first is the root. A leaf has no way on and
@@ -109,31 +119,58 @@ func (c *cascade) estimate(f *features) []float64 {
 	n := len(f.units)
 	likely, kept := make([]float64, n), make([]float32, 0, n*len(c.Kept))
 	f.each(func(i int, row []float32) {
-		likely[i] = c.First.estimate(row)
+		likely[i] = c.First.estimate(append(row, ending))
 		for _, k := range c.Kept {
 			kept = append(kept, row[k])
 		}
 	})
 	out := make([]float64, n)
 	f.inContext(likely).each(func(i int, row []float32) {
-		out[i] = c.Second.estimate(append(row, kept[i*len(c.Kept):][:len(c.Kept)]...))
+		row = append(row, kept[i*len(c.Kept):][:len(c.Kept)]...)
+		out[i] = c.Second.estimate(append(row, ending))
 	})
 	return out
 }
 
-// flatten lays the trees out for estimate.
+// flatten lays the trees out for estimate, those of like depth together: both
+// ways on from a branch stand beside each other. A leaf leads back to itself by
+// a feature that is less than anything, so that trees are walked without asking
+// where they end: the processor could not foresee that.
 func (m *model) flatten() {
-	for _, t := range m.Trees {
-		root := int32(len(m.steps))
-		m.roots = append(m.roots, root)
-		for _, b := range t {
-			s := step{cut: b.Value}
-			if b.Left != 0 {
-				s = step{cut: b.Cut, left: root + int32(b.Left), right: root + int32(b.Right), feature: uint16(b.Feature)}
-			}
-			m.steps = append(m.steps, s)
-		}
+	type flat struct {
+		root  int32
+		depth int
 	}
+	var trees []flat
+	grow := func(t []branch) {
+		root := int32(len(m.steps))
+		m.steps = append(m.steps, step{})
+		trees = append(trees, flat{root, m.lay(t, 0, root)})
+	}
+	for _, t := range m.Trees {
+		grow(t)
+	}
+	for len(trees)%4 != 0 {
+		grow([]branch{{}}) // adds nothing
+	}
+	slices.SortStableFunc(trees, func(a, b flat) int { return cmp.Compare(a.depth, b.depth) })
+	for g := range slices.Chunk(trees, 4) {
+		m.fours = append(m.fours, four{[4]int32{g[0].root, g[1].root, g[2].root, g[3].root}, g[3].depth})
+	}
+}
+
+// lay writes branch b of a tree, and all below it, to step at, and returns how
+// many steps there are below.
+func (m *model) lay(t []branch, b int, at int32) (depth int) {
+	from := t[b]
+	if from.Left == 0 {
+		m.steps[at] = step{cut: from.Value, next: at, feature: int32(m.Features)}
+		return 0
+	}
+	next := int32(len(m.steps))
+	m.steps = append(m.steps, step{}, step{})
+	m.steps[at] = step{cut: from.Cut, next: next, feature: int32(from.Feature)}
+	return 1 + max(m.lay(t, from.Left, next), m.lay(t, from.Right, next+1))
 }
 
 func (m *model) check(features int) error {
@@ -156,18 +193,27 @@ func (m *model) check(features int) error {
 	return nil
 }
 
+// ending is what comes after the features of a row: the feature of leaves.
+var ending = float32(math.Inf(-1))
+
+// estimate takes a row with its ending.
 func (m *model) estimate(row []float32) float64 {
-	sum := m.Base
-	for _, root := range m.roots {
-		s := &m.steps[root]
-		for s.left != 0 {
-			if row[s.feature] <= s.cut {
-				s = &m.steps[s.left]
-			} else {
-				s = &m.steps[s.right]
-			}
+	sum, steps := m.Base, m.steps
+	for _, g := range m.fours {
+		a, b, c, d := &steps[g.roots[0]], &steps[g.roots[1]], &steps[g.roots[2]], &steps[g.roots[3]]
+		for range g.depth {
+			a, b, c, d = &steps[a.way(row)], &steps[b.way(row)], &steps[c.way(row)], &steps[d.way(row)]
 		}
-		sum += float64(s.cut)
+		sum += float64(a.cut) + float64(b.cut) + float64(c.cut) + float64(d.cut)
 	}
 	return 1 / (1 + math.Exp(-sum))
+}
+
+// way is the next step, worked out without a branch.
+func (s *step) way(row []float32) int32 {
+	more := int32(0)
+	if !(row[s.feature] <= s.cut) {
+		more = 1
+	}
+	return s.next + more
 }
