@@ -11,7 +11,7 @@ import (
 // depends on these figures.
 const (
 	numLeaves = 12
-	maxDepth  = 5 // of a tree: low ones are quicker to ask
+	maxDepth  = 5   // of a tree: low ones are quicker to ask
 	damping   = 2   // added to the curvature of a leaf
 	leastMass = 3   // curvature of a leaf
 	samplePer = 0.6 // share of the samples that a tree is grown on
