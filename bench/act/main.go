@@ -92,18 +92,27 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return found.report(out, all) // of what there is, when it was interrupted
 }
 
+// tries is how often one goes through the steps on a page until nothing fails:
+// on Chromium 156 the process of a page in a session dies now and then.
+const tries = 5
+
 // fill measures by turns.
 func (r results) fill(ctx context.Context, all []contestant, addr string) error {
 	for round := -1; round < *rounds; round++ { // the first is for starting browsers
 		for _, p := range pages {
 			for i := range all {
 				c := all[(i+max(round, 0))%len(all)]
-				s, err := session(ctx, c, addr, p)
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if err != nil { // told in the table, too
-					fmt.Fprintf(os.Stderr, "bench: %s: %s: %v\n", c.name(), p.name, err)
+				s, err := sample{}, error(nil)
+				for range tries {
+					s, err = session(ctx, c, addr, p)
+					if ctx.Err() != nil {
+						return context.Cause(ctx)
+					}
+					if err == nil {
+						break
+					}
+					// After the last try it is told in the table, too.
+					fmt.Fprintf(os.Stderr, "bench: %s: %s: %.300v\n", c.name(), p.name, err)
 					s = sample{}
 				}
 				if round >= 0 {
