@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,11 +47,11 @@ type annotated struct {
 	Seen bool   `json:"seen"`
 }
 
-// TestFieldsOfRealPages: of the fields that people annotated on real pages,
-// those that can be seen are in the digest, once, with a name; hidden ones are
-// not; what takes a password, a code or a card is protected.
-func TestFieldsOfRealPages(t *testing.T) {
-	dir := os.Getenv("BELLGLASS_CORPORA")
+// annotatedPages returns the folder of real pages with annotated forms, what is said
+// of them, and their names in order.
+func annotatedPages(t *testing.T) (dir string, index formPages, names []string) {
+	t.Helper()
+	dir = os.Getenv("BELLGLASS_CORPORA")
 	if dir == "" {
 		t.Skip("BELLGLASS_CORPORA does not name the folder with the annotated pages")
 	}
@@ -60,15 +61,17 @@ func TestFieldsOfRealPages(t *testing.T) {
 		t.Skip(err)
 	}
 	check(t, err)
-	var index formPages
 	check(t, json.Unmarshal(b, &index))
-	var names []string
-	for name := range index.Pages {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	return dir, index, slices.Sorted(maps.Keys(index.Pages))
+}
+
+// TestFieldsOfRealPages: of the fields that people annotated on real pages,
+// those that can be seen are in the digest, once, with a name; hidden ones are
+// not; what takes a password, a code or a card is protected.
+func TestFieldsOfRealPages(t *testing.T) {
+	dir, index, names := annotatedPages(t)
 	p := newTab(t)
-	_, err = cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	_, err := cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	check(t, err)
 	var sum score
 	for _, name := range names {

@@ -1,10 +1,7 @@
 package look_test
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	cdpt "github.com/chromedp/cdproto/cdp"
@@ -19,25 +16,9 @@ import (
 // the description that it has in the whole, on pages that nobody here wrote.
 func TestLookingAgainSeesTheSameOnRealPages(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("BELLGLASS_CORPORA")
-	if dir == "" {
-		t.Skip("BELLGLASS_CORPORA does not name the folder with the annotated pages")
-	}
-	dir = filepath.Join(dir, "formasaurus")
-	b, err := os.ReadFile(filepath.Join(dir, "index.json"))
-	if os.IsNotExist(err) {
-		t.Skip(err)
-	}
-	check(t, err)
-	var index formPages
-	check(t, json.Unmarshal(b, &index))
-	var names []string
-	for name := range index.Pages {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	dir, _, names := annotatedPages(t)
 	p := newTab(t)
-	_, err = cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	_, err := cdpt.Call(t.Context(), p.s, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	check(t, err)
 	seen, other := 0, 0
 	for _, name := range names {
