@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,30 +19,8 @@ import (
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
-
-// processes are our descendants whose command line holds part.
-func processes(part string) (out []int) {
-	all := []int{os.Getpid()}
-	for i := 0; i < len(all); i++ {
-		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
-		for _, list := range lists {
-			b, _ := os.ReadFile(list)
-			for _, f := range strings.Fields(string(b)) {
-				if n, err := strconv.Atoi(f); err == nil {
-					all = append(all, n)
-				}
-			}
-		}
-	}
-	for _, pid := range all[1:] {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), part) {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
 
 // held serves a page that is answered only when release is called, and again
 // at once after it.
@@ -75,7 +51,7 @@ func TestPartsDieUnderARead(t *testing.T) {
 			done := make(chan bellglass.Result, 1)
 			go func() { done <- browse(t, b, "http://"+host+"/") }()
 			<-arrived
-			killed := processes(part)
+			killed := suite.Descendants(part)
 			for _, pid := range killed {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -106,7 +82,7 @@ func TestPartsStopUnderARead(t *testing.T) {
 			done := make(chan bellglass.Result, 1)
 			go func() { done <- browse(t, b, "http://"+host+"/") }()
 			<-arrived
-			for _, pid := range processes(part) {
+			for _, pid := range suite.Descendants(part) {
 				syscall.Kill(pid, syscall.SIGSTOP)
 			}
 			release()
@@ -134,7 +110,7 @@ func TestPartsDieUnderASession(t *testing.T) {
 			if v := s.Navigate(t.Context(), bellglass.NavigateRequest{URL: "http://all.test/"}); v.Status != bellglass.StatusOK {
 				t.Fatalf("%s %v", v.Reason, v.Err)
 			}
-			for _, pid := range processes(part) {
+			for _, pid := range suite.Descendants(part) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 			v := s.Click(t.Context(), bellglass.ClickRequest{Selector: "#button"})
@@ -269,7 +245,7 @@ func TestTheProgramVanishes(t *testing.T) {
 	if reads.Status != bellglass.StatusOK {
 		t.Errorf("what runs reads on: %s %v", reads.Reason, reads.Err)
 	}
-	for _, pid := range processes("--remote-debugging-pipe") {
+	for _, pid := range suite.Descendants("--remote-debugging-pipe") {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	if res := browse(t, b, "http://site.test/tiny"); res.Reason != bellglass.ReasonBrowserMissing {

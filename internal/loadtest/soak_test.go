@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"github.com/bellglass/bellglass"
 	"github.com/bellglass/bellglass/internal/memory"
 	"github.com/bellglass/bellglass/internal/testweb"
+	"github.com/bellglass/bellglass/internal/testweb/suite"
 )
 
 // Of a soak.
@@ -196,7 +196,7 @@ func (k *soak) killer(ctx context.Context, r *rand.Rand) {
 			return
 		case <-time.After(killEvery):
 		}
-		all := processes(parts[r.IntN(len(parts))])
+		all := suite.Descendants(parts[r.IntN(len(parts))])
 		if len(all) > 0 && syscall.Kill(all[r.IntN(len(all))], syscall.SIGKILL) == nil {
 			k.mu.Lock()
 			k.kills++
@@ -265,7 +265,7 @@ func measure() footprint {
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		runtime.GC()
 		fds, _ := os.ReadDir("/proc/self/fd")
-		f = footprint{processes: len(processes("")), descriptors: len(fds), listeners: listeners(), goroutines: runtime.NumGoroutine()}
+		f = footprint{processes: len(suite.Descendants("")), descriptors: len(fds), listeners: listeners(), goroutines: runtime.NumGoroutine()}
 		f.files, _ = filepath.Glob(filepath.Join(os.TempDir(), "*"))
 		if f.processes == 0 || time.Now().After(end) {
 			return f
@@ -295,27 +295,4 @@ func (k *soak) compare(before, after footprint) {
 	if after.descriptors > before.descriptors+8 || after.goroutines > before.goroutines+8 {
 		k.t.Error("descriptors or goroutines are left")
 	}
-}
-
-// processes are our descendants whose command line holds part.
-func processes(part string) (out []int) {
-	all := []int{os.Getpid()}
-	for i := 0; i < len(all); i++ {
-		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
-		for _, list := range lists {
-			b, _ := os.ReadFile(list)
-			for _, f := range strings.Fields(string(b)) {
-				if n, err := strconv.Atoi(f); err == nil {
-					all = append(all, n)
-				}
-			}
-		}
-	}
-	for _, pid := range all[1:] {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if len(line) > 0 && strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), part) {
-			out = append(out, pid)
-		}
-	}
-	return out
 }
