@@ -93,6 +93,7 @@ type Browser struct {
 	fleet    *pool.Fleet[*worker]
 	capacity Capacity
 	meters   meters
+	stats    stats
 
 	mu       sync.Mutex
 	closed   bool

@@ -28,6 +28,11 @@ type Request struct {
 	Offset int
 	// Whole asks for the whole page instead of its main part.
 	Whole bool
+	// ShowHidden asks for the text that was left out because nobody could see
+	// it, in [Result].Hidden. The page is then read anew. It is for an operator
+	// who looks at a page: such text is where attackers write to models, and no
+	// tool passes it on.
+	ShowHidden bool
 	// Fresh asks for the page anew. Else what the principal has read of the
 	// URL less than [Options].CacheTTL ago is used again.
 	Fresh bool
@@ -98,6 +103,10 @@ type Result struct {
 	// ContentHash tells whether the whole text, of which Text may be a part, is
 	// the same as that of another result: 16 hexadecimal digits.
 	ContentHash string
+	// Hidden is what HiddenChars counts, if [Request].ShowHidden asked for it and
+	// the page was laid out: one string for each stretch of it, some 100,000
+	// characters of each frame at most. Never show it to a model.
+	Hidden []string
 }
 
 // Browse reads one page. The error is for misuse (no Principal) and a closed
@@ -122,6 +131,9 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	}
 	res.Text, res.TotalChars, res.ContentHash = cut.Text, cut.Total, hashOf(text)
 	res.Truncated, res.NextOffset = cut.Truncated || page.partial, cut.Next
+	if r.ShowHidden && page.doc != nil {
+		res.Hidden = page.doc.Hidden
+	}
 	return res, nil
 }
 
@@ -184,7 +196,9 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 	ctx, done, err := b.enter(ctx)
 	if errors.Is(err, pool.ErrDraining) {
 		e := explain(op, err, nil)
-		return nil, Head{Status: e.Status, Reason: e.Reason, Hint: e.Hint, RetryAfter: e.RetryAfter, Err: e}, func() {}, nil
+		head := Head{Status: e.Status, Reason: e.Reason, Hint: e.Hint, RetryAfter: e.RetryAfter, Err: e}
+		b.stats.call(&head)
+		return nil, head, func() {}, nil
 	}
 	if err != nil {
 		return nil, Head{}, nil, err
@@ -198,6 +212,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 		}
 	}()
 	page, head = b.readPage(ctx, op, r, &free)
+	b.stats.call(&head)
 	ended = true
 	return page, head, func() { free(); done() }, nil
 }
@@ -223,7 +238,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 		return fail(err, nil)
 	}
 	key := cacheKey{r.Principal, u.String()}
-	if !r.Fresh {
+	if !r.Fresh && !r.ShowHidden {
 		if got, head, ok := b.cache.get(key); ok {
 			return got, head
 		}
@@ -240,7 +255,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 	run := egress.NewRun(egress.RunConfig{Tenant: r.Principal.Tenant, ID: r.Principal.Run, Rules: b.rules})
 	*free = leave
 	defer b.charge(run, r.Principal.Tenant, 0)
-	page, release, err := b.load(ctx, u, r.Principal.Tenant, run)
+	page, release, err := b.load(ctx, u, r, run)
 	if release == nil { // no browser
 		return fail(deadlineFirst(ctx, err), nil)
 	}
@@ -266,6 +281,7 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 	head.Title = cmp.Or(head.Title, got.head.Title)
 	head.HiddenChars += got.head.HiddenChars
 	head.Signals = got.signals(page.Status)
+	b.stats.page(&head)
 	if page.TimedOut {
 		e := explain(op, tab.ErrTimeout, run)
 		e.Hint = "The page was still loading; this is the part that was there. Try once more for the rest."
@@ -283,12 +299,15 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 // wrote for that case is in noscript elements. Permit is waited for before the
 // site is asked. Without a lease, release is nil.
 func (b *Browser) visit(ctx context.Context, r tab.Request, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
+	if !b.o.IgnoreRobots {
+		r.Permit = func(ctx context.Context, url string) error { return b.permitHop(ctx, url, tenant, run) }
+	}
 	page, release, err = b.attempt(ctx, r, tenant, run, permit)
 	if err != nil || !page.Blank || page.Hop != nil || b.check(page.URL) != nil {
 		return page, release, err
 	}
 	release()
-	plain, release, err := b.attempt(ctx, tab.Request{URL: page.URL, NoScripts: true}, tenant, run, func(ctx context.Context) error {
+	plain, release, err := b.attempt(ctx, tab.Request{URL: page.URL, NoScripts: true, Hidden: r.Hidden, Permit: r.Permit}, tenant, run, func(ctx context.Context) error {
 		u, err := policy.ParseURL(page.URL)
 		if err == nil {
 			err = b.permitted(ctx, u, tenant, run)

@@ -67,7 +67,8 @@ func (o Options) roots() (*x509.CertPool, error) {
 
 // load reads the page with the engine that the options name, if the site lets
 // it. Where there was none to read it with, release is nil.
-func (b *Browser) load(ctx context.Context, u *policy.URL, tenant string, run *egress.Run) (page *tab.Page, release func(), err error) {
+func (b *Browser) load(ctx context.Context, u *policy.URL, r Request, run *egress.Run) (page *tab.Page, release func(), err error) {
+	tenant := r.Principal.Tenant
 	if err := b.manners.pace(tenant, u.Host.String(), b.o.HostRate); err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +76,7 @@ func (b *Browser) load(ctx context.Context, u *policy.URL, tenant string, run *e
 	if err != nil {
 		return nil, nil, err
 	}
-	page, release, err = b.engage(ctx, u, tenant, run, permit)
+	page, release, err = b.engage(ctx, u, r, run, permit)
 	if page == nil || page.Hop != nil {
 		return page, release, err
 	}
@@ -92,9 +93,10 @@ func (b *Browser) load(ctx context.Context, u *policy.URL, tenant string, run *e
 }
 
 // engage has the page read. Permit is waited for before the site is asked.
-func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
+func (b *Browser) engage(ctx context.Context, u *policy.URL, r Request, run *egress.Run, permit func(context.Context) error) (page *tab.Page, release func(), err error) {
+	tenant, want := r.Principal.Tenant, tab.Request{URL: u.String(), Hidden: r.ShowHidden}
 	if b.o.Engine == EngineBrowser {
-		page, release, err = b.visit(ctx, tab.Request{URL: u.String()}, tenant, run, permit)
+		page, release, err = b.visit(ctx, want, tenant, run, permit)
 		if !unverified(err) || release == nil {
 			return page, release, err
 		}
@@ -104,7 +106,7 @@ func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run 
 		if release, err = b.robotsByBrowser(ctx, u, tenant, run); err != nil {
 			return nil, release, err
 		}
-		return b.visit(ctx, tab.Request{URL: u.String()}, tenant, run, unasked)
+		return b.visit(ctx, want, tenant, run, unasked)
 	}
 	done := func() {} // there is no page to give back
 	if err := permit(ctx); err != nil {
@@ -114,7 +116,8 @@ func (b *Browser) engage(ctx context.Context, u *policy.URL, tenant string, run 
 	if b.o.Engine == EngineHTTP || err != nil || !needsBrowser(resp) {
 		return page, done, err
 	}
-	return b.visit(ctx, tab.Request{URL: resp.URL.String(), Given: given(resp)}, tenant, run, permit)
+	want.URL, want.Given = resp.URL.String(), given(resp)
+	return b.visit(ctx, want, tenant, run, permit)
 }
 
 // client makes the way out of one run. The caller must close its endpoint.

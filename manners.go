@@ -184,6 +184,21 @@ func (b *Browser) permitted(ctx context.Context, u *policy.URL, tenant string, r
 	return b.verdict(a, u)
 }
 
+// permitHop is permitted for where a redirect or a script leads the browser's
+// page, before that is asked for. What cannot be told here is left to what
+// follows: the proxy, for a host that may not be reached, and the browser, for a
+// certificate that only it can check.
+func (b *Browser) permitHop(ctx context.Context, url, tenant string, run *egress.Run) error {
+	u, err := policy.ParseURL(url)
+	if err != nil || b.rules.CheckURL(u) != nil {
+		return nil
+	}
+	if err = b.permitted(ctx, u, tenant, run); unverified(err) {
+		return nil
+	}
+	return err
+}
+
 func robotsKey(tenant string, u *policy.URL) string {
 	return tenant + "\x00" + u.Scheme + "://" + u.HostPort()
 }

@@ -56,6 +56,7 @@ func TestPageAsText(t *testing.T) {
 			Blocked: []bellglass.Blocked{{Host: "10.0.0.5", Reason: bellglass.ReasonAddress, Count: 2}},
 		},
 		Text: "# Shop\n\nend 00000000\nstatus: ok", TotalChars: 30000,
+		Hidden: []string{"nobody could see this"},
 	}}
 	r := call(t, f, "browse_page", `{"url":"https://shop.example/a?b=c","query":"q","offset":7,"whole":true}`)
 	want := `status: ok
@@ -84,7 +85,7 @@ end NONCE
 	if r.IsError {
 		t.Error("an ok result is an error")
 	}
-	if b, _ := json.Marshal(r.Fields); strings.Contains(string(b), "Shop") {
+	if b, _ := json.Marshal(r.Fields); strings.Contains(string(b), "Shop") || strings.Contains(string(b), "nobody") {
 		t.Errorf("page text among the fields: %s", b)
 	}
 	wantReq := bellglass.Request{Principal: who, URL: "https://shop.example/a?b=c", Query: "q", Offset: 7, Whole: true}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +142,8 @@ func newRun() string { return rand.Text() }
 
 type browseCmd struct {
 	page
-	Whole bool `help:"The whole page, not only its main part."`
+	Whole      bool `help:"The whole page, not only its main part."`
+	ShowHidden bool `help:"Also show what was left out because nobody could see it: quoted on stderr, or as untrusted_hidden_text in --json. Never give it to a model." name:"show-hidden"`
 }
 
 func (c *browseCmd) Run(e *env) error {
@@ -154,7 +156,9 @@ func (c *browseCmd) Run(e *env) error {
 	}
 	defer b.Close()
 	done := progress(e.stderr, "reading "+c.URL)
-	res, err := b.Browse(e.ctx, c.request(c.Whole))
+	q := c.request(c.Whole)
+	q.ShowHidden = c.ShowHidden
+	res, err := b.Browse(e.ctx, q)
 	done()
 	if err != nil {
 		return err
@@ -162,7 +166,33 @@ func (c *browseCmd) Run(e *env) error {
 	r := tools.RenderPage(res)
 	r.Fields["untrusted_page_text"] = res.Text
 	more := fmt.Sprintf("%d of %d characters", len([]rune(res.Text)), res.TotalChars)
+	if c.ShowHidden {
+		r.Fields["untrusted_hidden_text"] = append([]string{}, res.Hidden...)
+		if !c.JSON {
+			defer showHidden(e.stderr, res)
+		}
+	}
 	return c.answer(e, res.Head, r, res.Text, more)
+}
+
+// showHidden lists what was left out of a page, each stretch quoted on one line
+// of its own, so that none can pass for another or for the text of the page.
+func showHidden(w io.Writer, res bellglass.Result) {
+	switch {
+	case res.HiddenUnknown:
+		fmt.Fprintln(w, "bellglass: hidden: not known, for nothing was laid out; --engine browser tells")
+		return
+	case res.HiddenBlocks == 0 && res.Status == bellglass.StatusOK:
+		fmt.Fprintln(w, "bellglass: hidden: nothing was left out")
+	}
+	shown := 0
+	for i, s := range res.Hidden {
+		fmt.Fprintf(w, "bellglass: hidden %d: %s\n", i+1, strconv.Quote(s))
+		shown++
+	}
+	if n := res.HiddenBlocks - shown; n > 0 {
+		fmt.Fprintf(w, "bellglass: hidden: %d more\n", n)
+	}
 }
 
 type linksCmd struct{ page }

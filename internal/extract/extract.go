@@ -37,6 +37,9 @@ type ScriptOptions struct {
 	// Within is a CSS selector: only what is in an element that it selects is
 	// written. It must be valid. If empty, everything is.
 	Within string
+	// Hidden also tells what is left out because nobody can see it: the first
+	// 100,000 characters of it.
+	Hidden bool
 }
 
 // Script returns the expression to evaluate in an isolated world of each
@@ -45,7 +48,7 @@ type ScriptOptions struct {
 // neither fool nor notice it.
 func Script(o ScriptOptions) string {
 	within, _ := json.Marshal(o.Within) // a string always can be
-	opts := fmt.Sprintf("{finishAnimations:%t,within:%s}", o.FinishAnimations, within)
+	opts := fmt.Sprintf("{finishAnimations:%t,within:%s,hidden:%t}", o.FinishAnimations, within, o.Hidden)
 	var b strings.Builder
 	b.Grow(len(visibilityJS) + len(inkJS) + len(stateJS) + len(walkerJS) + 64)
 	b.WriteString("(function(options){'use strict';\n")
@@ -77,7 +80,11 @@ type Doc struct {
 	NoScript        int // characters kept for browsers without scripts; zero on a page with more than a little text
 	Busy            bool
 	Cut             bool // the document was too large to walk whole
+	// Hidden is what HiddenChars counts, cleaned, one string for each stretch;
+	// nil if the script was not asked for it. Of much of it, the beginning.
+	Hidden []string
 
+	hiddenBytes   int             // of Hidden
 	asked         bool            // whether asks is known
 	asks          *node           // the banner that asks for consent, or nil
 	passwords     int             // fields for one
@@ -117,14 +124,21 @@ func (d *Doc) Graft(frame int, child *Doc, origin string, seen bool) {
 	d.Finished += child.Finished
 	d.Frames += child.Frames
 	d.Cut = d.Cut || child.Cut
+	d.tell(child.Hidden...)
 	place := d.place(frame)
 	if place == nil {
 		place = &node{kind: frameNode, frame: frame, shown: seen && child.width >= legible && child.height >= legible}
 		d.root.add(place)
 	}
 	if !place.shown {
+		if child.TextLen == 0 {
+			return
+		}
 		d.HiddenChars += child.TextLen
 		d.HiddenBlocks++
+		if d.Hidden != nil {
+			d.tell(child.Text(TextOptions{Whole: true}))
+		}
 		return
 	}
 	d.Busy = d.Busy || child.Busy
@@ -133,6 +147,21 @@ func (d *Doc) Graft(frame int, child *Doc, origin string, seen bool) {
 	child.root.parent = place
 	place.grow(child.root.size)
 	d.TextLen = d.root.size
+}
+
+// maxHidden is the most bytes of hidden text that are kept of a document and its
+// frames.
+const maxHidden = 512 << 10
+
+// tell adds stretches of hidden text, if they are asked for, as long as there is
+// room.
+func (d *Doc) tell(stretches ...string) {
+	for _, s := range stretches {
+		if s = Clean(s); d.Hidden != nil && s != "" && d.hiddenBytes+len(s) <= maxHidden {
+			d.hiddenBytes += len(s)
+			d.Hidden = append(d.Hidden, s)
+		}
+	}
 }
 
 // Placed reports whether the walker came by the place of that frame.

@@ -13,11 +13,12 @@ import (
 //	bellglass-page 1 TAB key=value TAB key=value …
 //
 // with the integers hidden, unrendered, blocks, finished, nodes, frames, busy,
-// cut, noscript, width, height, passwords and captcha. Then:
+// cut, noscript, width, height, passwords, captcha and told. Then:
 //
 //	=title …  =url …  =base …  =lang …   about the document
 //	=about …  =description …             what it says of itself: words of
 //	                                 kinds, and its description
+//	=hidden …                        a stretch of hidden text, if told is 1
 //	<name TAB key=value …            opens a block
 //	(name TAB key=value …            opens an inline element
 //	>                                closes the last one opened
@@ -114,6 +115,10 @@ func (p *parser) head(line string) {
 			d.captcha = n != 0
 		case "cut":
 			d.Cut = n != 0
+		case "told":
+			if n != 0 {
+				d.Hidden = []string{}
+			}
 		default:
 			if to := numbers[key]; to != nil {
 				*to = n
@@ -175,6 +180,8 @@ func (p *parser) property(s string) {
 		p.doc.Lang = Line(value, 35)
 	case "about":
 		p.doc.about = kindsIn(value)
+	case "hidden":
+		p.doc.tell(value)
 	case "description":
 		p.doc.description = wordSet(Line(value, 2000))
 	}

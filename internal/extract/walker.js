@@ -53,13 +53,26 @@ const close = () => {
 const only = options.within ? new Set(querySelectorAll.call(document, options.within)) : null;
 let inside = only ? 0 : 1;
 
+// left holds what is left out, one string for each stretch, if options.hidden
+// asks for it; room is how many characters more are told.
+const left = [];
+let room = options.hidden ? 100000 : 0;
+
+const keep = text => {
+  text = text.slice(0, room);
+  room -= text.length;
+  if (inStretch && left.length) left[left.length - 1] += ' ' + text;
+  else left.push(text);
+};
+
 // hide counts text that is left out; drawn tells whether it has been drawn at
 // all, and only out of sight.
 const hide = (text, drawn) => {
-  const n = squeeze(text).trim().length;
+  const data = squeeze(text).trim(), n = data.length;
   if (!n || !inside) return;
   hiddenChars += n;
   if (!drawn) unrendered += n;
+  if (room > 0) keep(data);
   if (!inStretch) stretches++, inStretch = true;
 };
 
@@ -392,4 +405,5 @@ const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}
   `\tpasswords=${querySelectorAll.call(document, 'input[type=password]').length}\tcaptcha=${+(querySelector.call(document, CAPTCHA) !== null)}`,
   '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang')),
   '=about ' + about(), '=description ' + escape(meta('meta[name=description]') + ' ' + meta('meta[property="og:description"]'))];
-return head.concat(out).join('\n');
+if (options.hidden) head[0] += '\ttold=1';
+return head.concat(left.map(s => '=hidden ' + escape(s)), out).join('\n');

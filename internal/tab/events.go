@@ -215,6 +215,7 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 		fs.expired = false
 	}
 	budget, virtual := t.budget(v, isMain), v.virtual
+	judged := !v.req.Intercept && v.req.patterns() != nil
 	if virtual {
 		v.armed = time.Now()
 	}
@@ -223,7 +224,7 @@ func (t *Tab) navigated(s *cdp.Session, f *cdpt.Frame) {
 	if virtual && (isMain || s != t.main) {
 		setPolicy(s, budget)
 	}
-	if first {
+	if first && !judged {
 		cdp.Go(s, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
 	}
 	t.notify()
@@ -287,11 +288,14 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 	}
 	verdict := network.ErrorReason("")
 	var given *Given
+	ask := false // where the main frame is led to
 	t.update(func(v *visit, now time.Time) {
 		if given = v.claim(ev, s == t.main && ev.FrameID == t.mainFrame()); given != nil {
 			return
 		}
 		switch {
+		case ev.ResourceType == network.ResourceTypeDocument && v.committed == 0:
+			ask = ev.RedirectedRequestID != "" && ev.FrameID == t.mainFrame()
 		case ev.ResourceType != network.ResourceTypeDocument:
 			v.dropped++
 			verdict = network.ErrorReasonBlockedByClient
@@ -302,8 +306,14 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 			v.leaves("", time.Time{})
 		case ev.FrameID == t.mainFrame():
 			v.leaves(ev.NetworkID, now)
+			ask = true
 		}
+		ask = ask && v.permit != nil && ev.Request != nil && isHTTP(ev.Request.URL)
 	})
+	if ask {
+		t.helpers.Go(func() { t.askFor(s, ev) })
+		return
+	}
 	if given != nil {
 		t.give(s, ev.RequestID, given)
 		return
@@ -313,6 +323,24 @@ func (t *Tab) paused(s *cdp.Session, ev *fetch.EventRequestPaused) {
 		return
 	}
 	cdp.Go(s, fetch.FailRequest, fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: verdict})
+}
+
+// askFor has a document of the main frame permitted, or ends the read.
+func (t *Tab) askFor(s *cdp.Session, ev *fetch.EventRequestPaused) {
+	t.mu.Lock()
+	permit := t.visit.permit
+	t.mu.Unlock()
+	err := permit(ev.Request.URL)
+	if err == nil {
+		cdp.Go(s, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: ev.RequestID})
+		return
+	}
+	t.update(func(v *visit, _ time.Time) {
+		if v.fatal == nil {
+			v.fatal, v.led = err, ev.Request.URL
+		}
+	})
+	cdp.Go(s, fetch.FailRequest, fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted})
 }
 
 // stays decides whether the page must not leave for url: because it may not be

@@ -128,7 +128,7 @@ func (t *Tab) thin(ctx context.Context) bool {
 
 // walk runs the walker in one frame.
 func (t *Tab) walk(ctx context.Context, id cdpt.FrameID, finish bool) (*extract.Doc, error) {
-	s, err := t.evaluateIn(ctx, id, walker(finish))
+	s, err := t.evaluateIn(ctx, id, t.walker(finish))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (t *Tab) walk(ctx context.Context, id cdpt.FrameID, finish bool) (*extract.
 // walkMain walks the main frame. It also reports whether, before the walk, the
 // document had scripts and none had changed it since it was parsed.
 func (t *Tab) walkMain(ctx context.Context, finish bool) (d *extract.Doc, untouched bool, err error) {
-	s, err := t.evaluateIn(ctx, t.mainFrame(), touchScript+walker(finish))
+	s, err := t.evaluateIn(ctx, t.mainFrame(), touchScript+t.walker(finish))
 	if err != nil {
 		return nil, false, err
 	}
@@ -159,8 +159,14 @@ func (t *Tab) evaluateIn(ctx context.Context, id cdpt.FrameID, script string) (s
 
 const touchScript = "(document.scripts.length > 0 && !globalThis.changed ? 'untouched ' : '')+"
 
-func walker(finish bool) string {
-	if finish {
+func (t *Tab) walker(finish bool) string {
+	t.mu.Lock()
+	hidden := t.visit != nil && t.visit.req.Hidden
+	t.mu.Unlock()
+	switch {
+	case hidden:
+		return extract.Script(extract.ScriptOptions{FinishAnimations: finish, Hidden: true})
+	case finish:
 		return walkScriptFinish
 	}
 	return walkScript

@@ -32,6 +32,10 @@ type Request struct {
 	// Check judges a URL that the main frame is about to leave for by script,
 	// and the URL of each frame before its text is used. If nil, all may.
 	Check func(url string) error
+	// Permit is asked before the main frame requests a document that a redirect
+	// or a script leads it to, and may take its time. Its error ends the read, and
+	// the page beside it has that URL. If nil, all may.
+	Permit func(ctx context.Context, url string) error
 	// Unstick is asked to cut the tab's connections that have been silent for
 	// so long, because the parser waits for what will not come. If nil, such
 	// a page is read at Timeout.
@@ -51,6 +55,8 @@ type Request struct {
 	// and whatever its type: nothing of it is rendered, nor run. It needs
 	// Intercept, and takes the place of Take and Render.
 	Head int
+	// Hidden keeps the text that nobody can see, in [extract.Doc].Hidden.
+	Hidden bool
 	// NoScripts reads the page as a browser without scripts shows it.
 	NoScripts bool
 	// Real leaves the page on the real clock; Quiet is as in [LiveOptions].
@@ -137,14 +143,16 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	if r.Permit != nil {
+		t.mu.Lock()
+		v.permit = func(url string) error { return r.Permit(navCtx, url) }
+		t.mu.Unlock()
+	}
 	if r.NoScripts {
 		t.disableScripts(navCtx)
 	}
-	switch {
-	case r.Given != nil:
-		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: judgePatterns})
-	case r.Intercept:
-		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: takePatterns})
+	if p := r.patterns(); p != nil {
+		cdp.Go(t.main, fetch.Enable, fetch.EnableParams{Patterns: p})
 	}
 	nav := cdp.Go(t.main, page.Navigate, page.NavigateParams{URL: r.URL})
 	wg.Go(func() {
@@ -162,9 +170,27 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	if err := t.settle(ctx); err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		if v.led != "" {
+			return &Page{URL: v.led}, err
+		}
 		return t.page(v), err
 	}
 	return t.outcome(ctx)
+}
+
+// patterns are the requests that are paused until there is a document, or nil
+// for those of every tab.
+func (r *Request) patterns() []*fetch.RequestPattern {
+	judge := r.Given != nil || r.Permit != nil
+	switch {
+	case judge && r.Intercept:
+		return append(judgePatterns[:len(judgePatterns):len(judgePatterns)], takePattern)
+	case judge:
+		return judgePatterns
+	case r.Intercept:
+		return append(dropPatterns[:len(dropPatterns):len(dropPatterns)], takePattern)
+	}
+	return nil
 }
 
 // disableScripts waits until scripts are off. Sent together with the

@@ -16,12 +16,11 @@ import (
 	"github.com/bellglass/bellglass/internal/cdp"
 )
 
-// takePatterns pause the answer to the first document, if that is asked for: a body that no
-// browser renders, or that it would take for a download, is then read as it
-// came. It costs one exchange with the browser. Once a document is there,
-// judgePatterns take their place.
-var takePatterns = append(dropPatterns[:len(dropPatterns):len(dropPatterns)],
-	&fetch.RequestPattern{URLPattern: "*", ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageResponse})
+// takePattern pauses the answer to the first document, if that is asked for: a
+// body that no browser renders, or that it would take for a download, is then
+// read as it came. It costs one exchange with the browser. Once a document is
+// there, judgePatterns take its place.
+var takePattern = &fetch.RequestPattern{URLPattern: "*", ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageResponse}
 
 // takeChunk is the most bytes asked for at a time, for the browser holds them
 // until so many are there.

@@ -66,6 +66,8 @@ type visit struct {
 	hop       *Hop
 	downloads []Download
 	fatal     error
+	permit    func(url string) error // see [Request].Permit; nil: all may be asked for
+	led       string                 // what it refused
 
 	// Of a session's calls only:
 	from   time.Time     // when the call began

@@ -92,6 +92,7 @@ func Pages(other string) []Page {
 //	/downloads         links; ?when=load starts two by itself
 //	/service-worker    registers one, which makes up an answer
 //	/permissions       asks for all of them
+//	/hidden            two lines that nobody sees
 //	/guarded           has an image and a frame behind a password
 //	/refresh           ?n=1&s=0&to=/tiny, n=0 for ever
 //	/block             the main thread        ?ms=100&for=0 (for ever)
