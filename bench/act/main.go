@@ -93,8 +93,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 }
 
 // tries is how often one goes through the steps on a page until nothing fails:
-// on Chromium 156 the process of a page in a session dies now and then.
-const tries = 5
+// peers time out now and then.
+const tries = 2
 
 // fill measures by turns.
 func (r results) fill(ctx context.Context, all []contestant, addr string) error {

@@ -1,10 +1,9 @@
 package look
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -20,16 +19,9 @@ import (
 // of one session with the browser, one call at a time.
 //
 // What it does not find: a closed root of a built-in element (div, section, …)
-// that shows all children of its element in slots, beside controls of its own.
+// that shows all children of its element in slots, beside controls of its own;
+// listeners beyond the first maxRoots shadow roots of a document.
 type Revealer struct {
-	// Ears is a context of the same frame in a world that nothing else uses, in
-	// which listeners are asked for. The browser goes through the frames in the
-	// frame, too, and wraps their nodes in that world's objects of the wrong
-	// frame: in the world of the scripts these would be instances of nothing
-	// (seen on 156). If zero, the world of the scripts: for frames without
-	// frames.
-	Ears runtime.ExecutionContextID
-
 	heard map[cdpt.BackendNodeID]bool // asked already
 }
 
@@ -37,30 +29,37 @@ type Revealer struct {
 // any, another look shows more. s is the frame's session and world the
 // execution context of the scripts in it.
 func (v *Revealer) Reveal(ctx context.Context, s cdpt.Session, world runtime.ExecutionContextID) (int, error) {
-	r := revealing{s: s, world: world, ears: cmp.Or(v.Ears, world)}
+	r := revealing{s: s, world: world}
 	memory, err := r.object(ctx, "globalThis[Symbol.for('bellglass.look')]?.get(document)||{}")
 	if err != nil {
 		return 0, err
 	}
 	defer cdpt.Call(context.WithoutCancel(ctx), s, runtime.ReleaseObjectGroup, runtime.ReleaseObjectGroupParams{ObjectGroup: group})
-	roots, err := r.roots(ctx, memory)
+	suspects, err := r.list(ctx, memory, takeSuspects)
 	if err != nil {
 		return 0, err
 	}
+	closed := r.each(suspects, func(o runtime.RemoteObjectID) []cdpt.BackendNodeID { return r.closedRoots(ctx, o) })
+	trees, err := r.list(ctx, memory, knownTrees)
+	if err != nil {
+		return 0, err
+	}
+	roots := r.each(trees, func(o runtime.RemoteObjectID) []cdpt.BackendNodeID {
+		d, err := cdpt.Call(ctx, s, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: o})
+		if err != nil || d.Node == nil {
+			return nil
+		}
+		return []cdpt.BackendNodeID{d.Node.BackendNodeID}
+	})
 	if len(v.heard) > maxHeard || v.heard == nil {
 		v.heard = map[cdpt.BackendNodeID]bool{}
 	}
-	ears, err := r.listeners(ctx, v.heard)
-	if err != nil {
-		return 0, err
-	}
-	return r.hand(ctx, memory, append(roots, ears...))
+	return r.hand(ctx, memory, append(closed, r.listeners(ctx, append(roots, closed...), v.heard)...))
 }
 
 type revealing struct {
 	s     cdpt.Session
 	world runtime.ExecutionContextID
-	ears  runtime.ExecutionContextID
 }
 
 // group holds the objects that a reveal takes hold of in the browser.
@@ -79,9 +78,9 @@ func (r revealing) object(ctx context.Context, expression string) (runtime.Remot
 	return v.Result.ObjectID, nil
 }
 
-// roots asks about the suspects, and returns their closed roots.
-func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([]cdpt.BackendNodeID, error) {
-	list, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: takeSuspects, ObjectID: memory, ObjectGroup: group})
+// list calls a function of the world's memory that returns nodes.
+func (r revealing) list(ctx context.Context, memory runtime.RemoteObjectID, function string) ([]runtime.RemoteObjectID, error) {
+	list, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: memory, ObjectGroup: group})
 	if err != nil || list.ExceptionDetails != nil || list.Result == nil || list.Result.ObjectID == "" {
 		return nil, err
 	}
@@ -90,29 +89,35 @@ func (r *revealing) roots(ctx context.Context, memory runtime.RemoteObjectID) ([
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	var found []cdpt.BackendNodeID
-	var wg sync.WaitGroup
+	var nodes []runtime.RemoteObjectID
 	for _, p := range props.Result {
-		if p.Value == nil || p.Value.Subtype != "node" || p.Value.ObjectID == "" {
-			continue
+		if p.Value != nil && p.Value.Subtype == "node" && p.Value.ObjectID != "" {
+			nodes = append(nodes, p.Value.ObjectID)
 		}
-		wg.Go(func() {
-			roots := r.closedRoots(ctx, p.Value.ObjectID)
-			mu.Lock()
-			defer mu.Unlock()
-			found = append(found, roots...)
-		})
+	}
+	return nodes, nil
+}
+
+// each asks about every node at once. The answers are in the nodes' order.
+func (r revealing) each(nodes []runtime.RemoteObjectID, ask func(runtime.RemoteObjectID) []cdpt.BackendNodeID) []cdpt.BackendNodeID {
+	found := make([][]cdpt.BackendNodeID, len(nodes))
+	var wg sync.WaitGroup
+	for i, o := range nodes {
+		wg.Go(func() { found[i] = ask(o) })
 	}
 	wg.Wait()
-	return found, nil
+	return slices.Concat(found...)
 }
 
 // takeSuspects hands the suspects out, once.
 const takeSuspects = `function(){const a=this.suspected||[];this.suspected=[];this.revealed=this.walked;for(const e of a)this.asked.set(e,this.signature(e));return a}`
 
+// knownTrees hands out the document and the shadow roots that the last look
+// came by, as many of them as maxRoots allows.
+const knownTrees = `function(){return [document,...(this.roots||[]).slice(0,100)]}`
+
 // closedRoots are the closed shadow root of a node and those within it.
-func (r *revealing) closedRoots(ctx context.Context, object runtime.RemoteObjectID) []cdpt.BackendNodeID {
+func (r revealing) closedRoots(ctx context.Context, object runtime.RemoteObjectID) []cdpt.BackendNodeID {
 	d, err := cdpt.Call(ctx, r.s, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: object})
 	if err != nil {
 		return nil
@@ -148,74 +153,49 @@ func closedIn(n *cdpt.Node, found []cdpt.BackendNodeID) []cdpt.BackendNodeID {
 const (
 	maxListeners = 100   // elements that listen and are asked about in one call
 	maxHeard     = 20000 // that are remembered
+	// maxRoots bounds the shadow trees that are asked about, at three calls each.
+	maxRoots = 100
 )
 
-// listeners finds elements on which a script listens for clicks and that were
-// not asked about before.
-func (r *revealing) listeners(ctx context.Context, heard map[cdpt.BackendNodeID]bool) ([]cdpt.BackendNodeID, error) {
-	doc, err := revealing{s: r.s, world: r.ears}.object(ctx, "document")
-	if err != nil {
-		return nil, err
-	}
-	all, yes := int64(-1), true
-	l, err := cdpt.Call(ctx, r.s, domdebugger.GetEventListeners, domdebugger.GetEventListenersParams{ObjectID: doc, Depth: &all, Pierce: &yes})
-	if err != nil {
-		return nil, err
-	}
-	var found []cdpt.BackendNodeID
-	for _, e := range l.Listeners {
-		switch e.Type {
-		case "click", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend":
-			if id := e.BackendNodeID; id != 0 && !heard[id] && len(found) < maxListeners {
-				heard[id] = true
-				found = append(found, id)
+// listeners finds elements of some trees on which a script listens for clicks
+// and that were not asked about before.
+//
+// They are asked for tree by tree, and in the page's own world. The browser can
+// go through the trees within a tree by itself (pierce), and answer in any
+// world; but then it wraps every node on its way in an object of that world,
+// those inside of its own input elements and those of other frames' documents
+// too. The latter are instances of nothing there, and of the former the page's
+// process dies soon after (a segmentation fault while garbage is collected, seen
+// on 156 in every fourth document with an input).
+func (r revealing) listeners(ctx context.Context, trees []cdpt.BackendNodeID, heard map[cdpt.BackendNodeID]bool) []cdpt.BackendNodeID {
+	objects := r.resolve(ctx, trees[:min(len(trees), maxRoots)], 0)
+	listening := r.each(objects, func(tree runtime.RemoteObjectID) (found []cdpt.BackendNodeID) {
+		all := int64(-1)
+		l, err := cdpt.Call(ctx, r.s, domdebugger.GetEventListeners, domdebugger.GetEventListenersParams{ObjectID: tree, Depth: &all})
+		if err != nil { // the tree may be gone
+			return nil
+		}
+		for _, e := range l.Listeners {
+			switch e.Type {
+			case "click", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend":
+				found = append(found, e.BackendNodeID)
 			}
 		}
-	}
-	return r.own(ctx, found)
-}
-
-// own leaves out the nodes of other frames. They are looked at in the world in
-// which that does no harm.
-func (r *revealing) own(ctx context.Context, nodes []cdpt.BackendNodeID) ([]cdpt.BackendNodeID, error) {
-	if len(nodes) == 0 || r.ears == r.world {
-		return nodes, nil
-	}
-	objects := r.resolve(ctx, nodes, r.ears)
-	var ids []cdpt.BackendNodeID
-	var args []*runtime.CallArgument
-	for i, o := range objects {
-		if o != "" {
-			ids, args = append(ids, nodes[i]), append(args, &runtime.CallArgument{ObjectID: o})
+		return found
+	})
+	var found []cdpt.BackendNodeID
+	for _, id := range listening {
+		if id != 0 && !heard[id] && len(found) < maxListeners {
+			heard[id] = true
+			found = append(found, id)
 		}
 	}
-	if len(args) == 0 {
-		return nil, nil
-	}
-	yes := true
-	v, err := cdpt.Call(ctx, r.s, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: ofDocument, ExecutionContextID: r.ears, Arguments: args, ReturnByValue: &yes, Silent: &yes})
-	if err != nil {
-		return nil, err
-	}
-	var is string
-	if v.ExceptionDetails != nil || v.Result == nil || json.Unmarshal(v.Result.Value, &is) != nil || len(is) != len(ids) {
-		return nil, errors.New("look: reveal: no answer")
-	}
-	var mine []cdpt.BackendNodeID
-	for i, id := range ids {
-		if is[i] == '1' {
-			mine = append(mine, id)
-		}
-	}
-	return mine, nil
+	return found
 }
 
-// ofDocument tells for each node whether it is the frame's own.
-const ofDocument = `function(...nodes){const doc=Object.getOwnPropertyDescriptor(Node.prototype,'ownerDocument').get;return nodes.map(n=>doc.call(n)===document?1:0).join('')}`
-
-// resolve takes hold of nodes in a context; "" stands for those that cannot be
-// had.
-func (r *revealing) resolve(ctx context.Context, nodes []cdpt.BackendNodeID, in runtime.ExecutionContextID) []runtime.RemoteObjectID {
+// resolve takes hold of nodes in a context, or with zero in the page's own
+// world; "" stands for those that cannot be had.
+func (r revealing) resolve(ctx context.Context, nodes []cdpt.BackendNodeID, in runtime.ExecutionContextID) []runtime.RemoteObjectID {
 	objects := make([]runtime.RemoteObjectID, len(nodes))
 	var wg sync.WaitGroup
 	for i, id := range nodes {
@@ -231,7 +211,7 @@ func (r *revealing) resolve(ctx context.Context, nodes []cdpt.BackendNodeID, in 
 }
 
 // hand gives nodes to the world's memory, and returns how many were new to it.
-func (r *revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nodes []cdpt.BackendNodeID) (int, error) {
+func (r revealing) hand(ctx context.Context, memory runtime.RemoteObjectID, nodes []cdpt.BackendNodeID) (int, error) {
 	if len(nodes) == 0 {
 		return 0, nil
 	}

@@ -1,9 +1,10 @@
 // The walk itself.
 
 let depth = 0, modal = null, hints = null;
-const suspected = [];
+const suspected = [], roots = [];
 
 const enterRoot = root => {
+  roots.push(root);
   watch(root);
   for (const el of fragmentAll.call(root, HINTS)) hints.add(el);
   for (const el of fragmentAll.call(root, SPOKEN)) spoken.add(el);
@@ -168,7 +169,7 @@ const look = () => {
   readLabels(hints);
   if (labels.length) for (const e of entries) if (e.tag === 'input') noted.set(e.el, e);
   labels.forEach(behind);
-  memory.suspected = suspected, memory.walked = nodes;
+  memory.suspected = suspected, memory.walked = nodes, memory.roots = roots;
   return entries.concat(extra).filter(e => !e.gone).sort((a, b) => a.at - b.at);
 };
 

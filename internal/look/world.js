@@ -11,7 +11,7 @@ const memory = (() => {
       secret: new WeakSet(), secretKeys: new Set(), // fields that were of type password, and what they were called
       closed: new WeakMap(), asked: new WeakMap(), slots: new WeakMap(), // closed shadow roots by host; hosts asked about; slots by what they show
       heard: new WeakSet(), // elements that listen for clicks
-      watched: new WeakSet(), observer: null, suspected: [],
+      watched: new WeakSet(), observer: null, suspected: [], roots: [], // roots of the shadow trees that the last look came by
       // What changes when an element may have got a shadow root since it was asked about.
       signature: el => {
         const b = Element.prototype.getBoundingClientRect.call(el);

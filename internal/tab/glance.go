@@ -157,13 +157,8 @@ func (t *Tab) reveal(ctx context.Context, id cdpt.FrameID) bool {
 	if err != nil {
 		return false
 	}
-	ears, err := cdpt.Call(ctx, fs.Session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: id, WorldName: world + "-ears"})
-	if err != nil {
-		return false
-	}
 	fs.revealing.Lock()
 	defer fs.revealing.Unlock()
-	fs.revealer.Ears = ears.ExecutionContextID
 	n, err := fs.revealer.Reveal(ctx, fs.Session, w.ExecutionContextID)
 	return err == nil && n > 0
 }
