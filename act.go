@@ -439,7 +439,7 @@ func (s *Session) click(ctx context.Context, e digest.Element) error {
 	if err := s.mayClick(now); err != nil {
 		return err
 	}
-	return s.live.Click(ctx, x, y)
+	return s.live.Click(ctx, node(e), x, y)
 }
 
 // acted answers an act that failed: one that ran out of its own time says so.

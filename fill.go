@@ -3,7 +3,9 @@ package bellglass
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bellglass/bellglass/digest"
@@ -59,7 +61,9 @@ func (s *Session) Fill(ctx context.Context, r FillRequest) View {
 	}
 	note, err := s.fill(act, e, r.Text)
 	if err == nil {
-		err = s.finish(act, e, r.Submit, key)
+		more := ""
+		more, err = s.finish(act, e, r.Submit, key)
+		note += more
 	}
 	if err == nil && r.Submit {
 		note += s.notSent(act, e)
@@ -120,6 +124,11 @@ func (s *Session) fill(ctx context.Context, e digest.Element, text string) (note
 		if _, err = s.confirm(ctx, e); err == nil {
 			err = s.live.Choose(ctx, node(e), e.Multiple, text)
 		}
+		if errors.Is(err, tab.ErrReverted) {
+			return s.holds(ctx, e), nil
+		}
+	case e.Slides():
+		return s.slide(ctx, e, text)
 	case e.Checked != digest.None && !e.Editable:
 		return s.setChecked(ctx, e, text)
 	case e.Tag == "input" && set:
@@ -140,6 +149,31 @@ func (s *Session) fill(ctx context.Context, e digest.Element, text string) (note
 		return "", err
 	}
 	return s.readBack(ctx, e, text)
+}
+
+// holds tells what a field holds that does not hold what it was given.
+func (s *Session) holds(ctx context.Context, e digest.Element) string {
+	now, err := s.live.Describe(ctx, node(e))
+	if err != nil || now.Protected || s.guardElement(now) != nil {
+		return ", which does not hold that now"
+	}
+	return ", which now holds " + quoted(now.Value)
+}
+
+// slide moves a slider of the page's own making.
+func (s *Session) slide(ctx context.Context, e digest.Element, text string) (string, error) {
+	to, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(to) || math.IsInf(to, 0) {
+		return "", reasonError("fill", ReasonNotEditable, "This field takes a number.", tab.ErrValue)
+	}
+	if _, err := s.confirm(ctx, e); err != nil {
+		return "", err
+	}
+	err = s.live.Slide(ctx, node(e), to)
+	if errors.Is(err, tab.ErrValue) {
+		return s.holds(ctx, e), nil
+	}
+	return "", err
 }
 
 // setChecked gives something that is checked or not the state that text names.
@@ -236,21 +270,32 @@ func sameText(a, b string) bool {
 	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ") && strings.Contains(b, "\n")
 }
 
-// finish presses the key that ends a fill, or submits.
-func (s *Session) finish(ctx context.Context, e digest.Element, submit bool, key tab.Key) error {
-	if !submit {
-		if key == "" {
-			return nil
-		}
-		return s.live.Press(ctx, key)
+// finish presses the key that ends a fill, or submits. A key goes to the field
+// and nowhere else: where it would, nothing is pressed, which note tells.
+func (s *Session) finish(ctx context.Context, e digest.Element, submit bool, key tab.Key) (note string, err error) {
+	if !submit && key == "" {
+		return "", nil
 	}
-	if !e.Editable {
+	if submit && !e.Editable {
 		there, err := s.live.Submit(ctx, node(e))
 		if err == nil && !there {
-			return reasonError("fill", ReasonNotEditable, "The value was set, but the field is in no form that could be submitted.", nil)
+			return "", reasonError("fill", ReasonNotEditable, "The value was set, but the field is in no form that could be submitted.", nil)
 		}
-		return err
+		return "", err
 	}
+	if has, err := s.live.Focus(ctx, node(e)); errors.Is(err, tab.ErrGone) || err == nil && !has {
+		return ", which then lost the focus, so no key was pressed", nil
+	} else if err != nil {
+		return "", err
+	}
+	if !submit {
+		return "", s.live.Press(ctx, key)
+	}
+	return "", s.enter(ctx, e)
+}
+
+// enter submits the form of a text field as a person would.
+func (s *Session) enter(ctx context.Context, e digest.Element) error {
 	many := e.Tag != "input"
 	before := ""
 	if many {

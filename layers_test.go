@@ -63,6 +63,7 @@ var layers = map[string][]string{
 	"internal/readtest":       {},
 	"internal/hidetest":       {},
 	"internal/sealtest":       {},
+	"internal/tasktest":       {},
 
 	"internal/content/browsertest": {},
 }

@@ -107,6 +107,12 @@ type Element struct {
 	Box    Box
 }
 
+// Slides reports that the element is a slider, or a field with a number, of the
+// page's own making: one that the arrow keys change.
+func (e Element) Slides() bool {
+	return !e.Editable && e.Tag != "input" && (e.Role == "slider" || e.Role == "spinbutton")
+}
+
 // Place is where a child frame is in its parent.
 type Place struct {
 	Index int   // i of the parent's window[i]; -1 when it is not in that list

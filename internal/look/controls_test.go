@@ -94,8 +94,8 @@ clickable "Listens"
 link "Inner link" -> /in
 img "reload.png"`},
 	{"media", `<video controls src="clip.mp4" width=200 height=100></video><audio controls title="Theme"></audio><video width=100 height=100></video>`,
-		`video "clip.mp4"
-audio "Theme"`},
+		`video "clip.mp4" = "paused"
+audio "Theme" = "paused"`},
 	{"image controls", `<input type=image src=go.png width=40 height=40><img usemap=#m width=90 height=40 src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><map name=m><area shape=rect coords=0,0,45,40 href=#west><area shape=rect coords=45,0,90,40 href=#east alt="East wing"></map><svg role=button tabindex=0 width=30 height=30><title>Reload</title><rect width=30 height=30 /></svg>`,
 		`button "go.png"
 link "#west" -> #west

@@ -14,10 +14,10 @@ const describe = e => {
   if (tag !== 'a') d.t = tag;
   if (tag === 'a' && el instanceof HTMLAnchorElement) e.href = anchorHref.call(el);
   else if (tag === 'area') e.href = areaHref.call(el);
-  else if (tag === 'a') e.href = attr(el, 'href') || attr(el, 'xlink:href');
+  else if (tag === 'a') e.href = resolved(attr(el, 'href') || attr(el, 'xlink:href'));
   if (e.href) d.h = e.href.slice(0, URL_CHARS);
   e.editable = tag === 'textarea' || tag === 'input' && TYPED.has(inputs) || isEditor(el);
-  if (!e.role) e.role = e.how === 'media' ? tag : e.how === 'hint' || e.how === 'heard' || e.how === 'cursor' ? (tag === 'img' || tag === 'svg' ? 'img' : 'clickable') : '';
+  if (!e.role) e.role = e.how === 'media' ? tag : LOOKS.has(e.how) ? (tag === 'img' || tag === 'svg' ? 'img' : 'clickable') : '';
   if (e.role !== (tag === 'a' ? 'link' : tag)) d.r = e.role || '-';
   const name = nameOf(tag, el, e.role, e.content, aria);
   d.m = name && (!TAKES_VALUE.has(tag) || SAYS.test(name)) ? name : fallbackName(tag, el, e);
@@ -37,6 +37,13 @@ const describe = e => {
   if (group && group !== d.m) d.g = group;
   if (d.v && buried(e)) d.c = 1;
   return d;
+};
+
+const LOOKS = set('hint heard cursor item'); // what is a control for how it acts or looks
+
+// resolved is the address that a link in a drawing leads to.
+const resolved = href => {
+  try { return new URL(href, baseURI.call(document)).href; } catch { return href; }
 };
 
 const form = (tag, el, d) => {
@@ -59,6 +66,8 @@ const value = (tag, el, d, e, type, secret) => {
     if (TYPED.has(type) || type === 'range' || type === 'color') v = inputValue(el);
     else if (type === 'file') v = fileName(inputValue(el).replace(/\\/g, '/'));
     if (type === 'range' || type === 'number' || /^(?:date|time|month|week|datetime-local)$/.test(type)) limits(d, inputMin(el), inputMax(el), inputStep(el));
+  } else if (e.how === 'media') {
+    v = mediaPaused.call(el) ? 'paused' : 'playing';
   } else if (isEditor(el)) {
     v = innerText.call(el);
   } else if (e.role === 'slider' || e.role === 'spinbutton') {

@@ -44,6 +44,8 @@ var (
 	rowsJS string
 	//go:embed point.js
 	pointJS string
+	//go:embed arm.js
+	armJS string
 	//go:embed main.js
 	mainJS string
 )
@@ -95,7 +97,7 @@ func pointScript(node int64, calm bool) string {
 
 // source is the function behind all scripts. The world keeps it, so that the
 // engine compiles it once and has it warm for the next look.
-var source = "(function looker(options){'use strict';\n" + extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS + rowsJS + visitJS + nearJS + describeJS + pointJS + mainJS + "})"
+var source = "(function looker(options){'use strict';\n" + extract.Sight() + worldJS + treeJS + protectJS + namesJS + walkJS + rowsJS + visitJS + nearJS + describeJS + pointJS + armJS + mainJS + "})"
 
 func script(options string) string {
 	return "(globalThis[Symbol.for('bellglass.looker')]??=" + source + ")(" + options + ")"
@@ -255,7 +257,7 @@ func (n *node) element() digest.Element {
 	if e.Protected || e.Type == "password" {
 		e.Value, e.Options = "", nil
 	}
-	e.Fillable = e.Editable || e.Checked != digest.None || e.Tag == "select" || e.Tag == "input" && (e.Type == "range" || e.Type == "color")
+	e.Fillable = e.Editable || e.Checked != digest.None || e.Tag == "select" || e.Tag == "input" && (e.Type == "range" || e.Type == "color") || e.Slides()
 	return e
 }
 
@@ -280,6 +282,40 @@ func ParseNode(s string) (e digest.Element, doc string, err error) {
 	e = a.E[0].element()
 	e.Doc = extract.Line(a.Doc, 64)
 	return e, e.Doc, nil
+}
+
+// ArmScript has the document of a node let the next press of a pointer through
+// to that node only, or to a label of it. With through, the node is the element
+// of a frame in which the press is expected, and nothing is let through here.
+func ArmScript(node int64, through bool) string {
+	return script(fmt.Sprintf("{mode:'arm',text:0,node:%d,through:%t}", node, through))
+}
+
+// DisarmScript ends that: its value is for [ParseArmed].
+func DisarmScript() string { return script("{mode:'disarm',text:0}") }
+
+// Press is what became of a press that [ArmScript] expected.
+type Press string
+
+// Values of [Press].
+const (
+	Hit     Press = "hit"
+	Missed  Press = "missed" // something else was under the pointer; the page was told nothing
+	Unheard Press = "waits"  // no press came to this document
+	Unknown Press = ""       // another document is there now
+)
+
+// ParseArmed reads what [DisarmScript] yielded, and what was pressed instead.
+func ParseArmed(s string) (Press, string) {
+	var a struct {
+		Armed int    `json:"armed"`
+		State Press  `json:"state"`
+		By    string `json:"by"`
+	}
+	if err := json.Unmarshal([]byte(s), &a); err != nil || a.Armed != 1 {
+		return Unknown, ""
+	}
+	return a.State, extract.Line(a.By, 120)
 }
 
 // Point is where to click a node.

@@ -6,6 +6,7 @@ const DETAIL = 250; // controls of a frame that are described with row and cover
 // then the others, are described in full.
 const whole = () => {
   const listed = look();
+  if (missed()) return looker({ ...options, modal: true });
   for (const pl of places) {
     let n = 0;
     while (n < listed.length && listed[n].at < pl.e) n++;
@@ -23,6 +24,7 @@ const whole = () => {
 // where that does not do.
 const again = () => {
   const el = nodeOf(options.node), e = el && (options.all ? look().find(e => e.el === el) : alone(el));
+  if (missed()) return looker({ ...options, modal: true });
   if (e) e.full = true;
   const d = e ? [describe(e)] : [];
   if (short && !options.all) return looker({ ...options, all: true });
@@ -32,5 +34,7 @@ const again = () => {
 switch (options.mode) {
   case 'again': return again();
   case 'point': return point();
+  case 'arm': return arm();
+  case 'disarm': return disarm();
   default: return whole();
 }

@@ -94,8 +94,7 @@ const ownName = (tag, el) => {
     return one(labelText(tag, el));
   }
   if (tag === 'img' || tag === 'area') return one(attr(el, 'alt'));
-  if (tag === 'svg') return svgTitle(el);
-  return '';
+  return namespace.call(el) === SVG ? svgTitle(el) : '';
 };
 
 const labelText = (tag, el) => labelsOf(tag, el).map(l => one(attr(l, 'aria-label')) || nameText(l, el, !checkVisibility.call(l, BY_STYLE), 0)).join(' ');
@@ -113,14 +112,47 @@ const humanise = s => s.replace(/\[\d*\]/g, '').replace(/^.*[.[](?=(?!text\b|val
 // fallback names what has no accessible name: by what a person reads beside
 // it, or by what its author calls it.
 const fallbackName = (tag, el, e) => {
+  if (tag in formClasses && tag !== 'button') {
+    const s = symbolName(tag, el);
+    if (s) return s;
+  }
   let s = one(attr(el, 'data-original-title') || attr(el, 'data-title') || attr(el, 'data-tooltip') || attr(el, 'data-label') || attr(el, 'data-placeholder'));
   if (s) return s;
-  if (tag in formClasses && tag !== 'button' || e.editable) s = beside(e) || (e.unsaid = true, humanise(attr(el, 'name') || attr(el, 'id')));
+  if (tag in formClasses && tag !== 'button' || e.editable) s = beside(e) || (e.unsaid = true, humanise(attr(el, 'name') || attr(el, 'id')) + (isTick(e) && attr(el, 'value') ? ' ' + attr(el, 'value') : ''));
   if (!s && e.image) s = e.image;
   if (!s && e.href) s = hrefName(e.href);
   if (!s && (tag === 'img' || tag === 'audio' || tag === 'video')) s = fileName(attr(el, 'src'));
   if (!s) s = humanise(attr(el, 'name') || attr(el, 'id') || attr(el, 'data-action')) || iconName(el);
+  if (!s && namespace.call(el) === SVG) s = shapeName(tag, el);
+  if (!s && !(tag in formClasses) && !e.href) s = authorsName(el);
   return one(s) || (tag in formClasses ? e.type || tag : e.role || tag);
+};
+
+// symbolName names a field whose label is a sign, such as a star of five.
+const symbolName = (tag, el) => {
+  for (const l of labelsOf(tag, el)) {
+    const s = one(attr(l, 'title'));
+    if (s) return s;
+  }
+  return one(attr(el, 'title'));
+};
+
+// shapeName is what a part of a drawing looks like, in its author's words:
+// "red circle".
+const shapeName = (tag, el) => {
+  const fill = attr(el, 'fill') || attr(el, 'stroke');
+  return (/^[a-z]+$/i.test(fill) && fill !== 'none' ? fill + ' ' : '') + tag;
+};
+
+// authorsName is what an author calls a thing that says nothing to people: the
+// value of one of its data attributes, or the last word of its class.
+const authorsName = el => {
+  for (const a of ['title', 'name', 'label', 'color', 'colour', 'value', 'type', 'key', 'item', 'command', 'day', 'date', 'index']) {
+    const v = one(attr(el, 'data-' + a));
+    if (v && v.length <= 40) return v;
+  }
+  const words = attr(el, 'class').split(/[ \t\n\r\f]+/).filter(w => /^[a-z][a-z_-]{2,30}$/i.test(w));
+  return words.length > 0 && words.length < 4 ? humanise(words[words.length - 1]) : '';
 };
 
 const hrefName = href => {

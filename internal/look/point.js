@@ -1,3 +1,37 @@
+// operatedAt tells whether a click on at operates el: at is in it, or in one of
+// its labels, and in no control within these.
+const operatedAt = (el, label, at) => {
+  if (!at) return false;
+  const tag = localName.call(el);
+  // nested is the control inside el, or inside its label, that a click on at
+  // would operate instead; null if there is none.
+  const nested = stop => {
+    for (let e = at; e && e !== stop; e = upOf(e)) {
+      if (e === el) return null;
+      const t = localName.call(e);
+      if (ITEMS.has(t) && ITEMS.has(tag)) return e;
+      if (t === 'a' && hasAttribute.call(e, 'href') || t === 'button' || t === 'input' || t === 'select' || t === 'textarea' || t === 'summary' || ACTS.test(attr(e, 'role'))) return e;
+    }
+    return null;
+  };
+  if (inside(at, el)) return nested(el) === null;
+  for (const l of label) if (inside(at, l)) return nested(l) === null;
+  return tag === 'area' && at === imageOf(el);
+};
+
+// called names an obstacle: tag, id, and the first of its label or text.
+const called = at => {
+  if (!at) return 'nothing: it is outside the viewport';
+  let e = at;
+  for (let p = at; p && p !== bodyElement && p !== rootElement; p = upOf(p)) {
+    const cs = styleOf(p);
+    if (cs.position === 'fixed' || cs.position === 'absolute' || cs.position === 'sticky') e = p;
+  }
+  const s = squeeze(attr(e, 'aria-label') || (e instanceof HTMLElement ? innerText.call(e) : '') || '').trim().slice(0, 60);
+  const id = attr(e, 'id');
+  return localName.call(e) + (id ? '#' + id.slice(0, 40) : '') + (s ? ' ' + JSON.stringify(s) : '');
+};
+
 // Where to click a node: scrolls it into view and tries points on its line
 // boxes until one is found where the node itself, or its label, is on top. With
 // it comes what the node is in that very moment.
@@ -5,8 +39,10 @@ const point = () => {
   const el = nodeOf(options.node);
   const answer = o => JSON.stringify({ point: 1, ...o });
   let stayed = options.calm; // where it was when the page was looked at
-  if (!el || !(getter(Node, 'isConnected').call(el))) return answer({ gone: true });
+  if (!el || !isConnected.call(el)) return answer({ gone: true });
   const tag = localName.call(el), label = tag in formClasses ? labelsOf(tag, el) : [];
+
+  const operates = at => operatedAt(el, label, at);
 
   // rects lists the boxes that el is painted as: its own, or when it has none
   // those of what is in it, or of its labels.
@@ -31,6 +67,7 @@ const point = () => {
   const own = () => {
     if (tag === 'area') return areaBoxes();
     const b = boxesOf(el);
+    if (ITEMS.has(tag)) return [...inner(el), ...b]; // what listens around it may ask for its text
     return b.length ? b : inner(el);
   };
   const around = list => {
@@ -44,24 +81,6 @@ const point = () => {
   if (scrolled) {
     const b = around(own()), fits = b.top >= 0 && b.left >= 0 && b.bottom <= viewHeight && b.right <= viewWidth;
     if (!fits || !own().some(b => free(b))) stayed = false, scrollTo.call(scrolled, { block: 'center', inline: 'center', behavior: 'instant' });
-  }
-
-  function operates(at) {
-    if (!at) return false;
-    if (inside(at, el)) return nested(at) === null;
-    for (const l of label) if (inside(at, l)) return nested(at, l) === null;
-    return tag === 'area' && at === imageOf(el);
-  }
-
-  // nested is the control inside el, or inside its label, that a click on at
-  // would operate instead; null if there is none.
-  function nested(at, stop = el) {
-    for (let e = at; e && e !== stop; e = upOf(e)) {
-      if (e === el) return null;
-      const t = localName.call(e);
-      if (t === 'a' && hasAttribute.call(e, 'href') || t === 'button' || t === 'input' || t === 'select' || t === 'textarea' || t === 'summary' || ACTS.test(attr(e, 'role'))) return e;
-    }
-    return null;
   }
 
   function free(b) {
@@ -78,7 +97,7 @@ const point = () => {
   if (!hit) for (const l of label) { for (const b of boxesOf(l)) if ((hit = free(b))) break; if (hit) break; }
   if (!boxes.length && !hit) return answer({ gone: true });
 
-  const k = around(boxes.length ? boxes : boxesOf(label[0] || el)), at = [k.left, k.top, k.right, k.bottom].join();
+  const k = around(tag === 'area' || !boxesOf(el).length ? boxes.length ? boxes : boxesOf(label[0] || el) : boxesOf(el)), at = [k.left, k.top, k.right, k.bottom].join();
   const last = memory.looked?.get(el);
   stayed &&= last && [k.left, k.top, k.right, k.bottom].every((v, i) => Math.abs(v - last[i]) < .5);
   const moved = !stayed && memory.where?.get(el) !== at;
@@ -86,17 +105,4 @@ const point = () => {
   if (hit) return answer({ x: hit.x, y: hit.y, moved, now: moved ? '' : looker({ ...options, mode: 'again' }) });
   const x = Math.min(Math.max((k.left + k.right) / 2, 0), viewWidth - 1), y = Math.min(Math.max((k.top + k.bottom) / 2, 0), viewHeight - 1);
   return answer({ x, y, moved, covered: called(atPoint(x, y)) });
-
-  // called names an obstacle: tag, id, and the first of its label or text.
-  function called(at) {
-    if (!at) return 'nothing: it is outside the viewport';
-    let e = at;
-    for (let p = at; p && p !== bodyElement && p !== rootElement; p = upOf(p)) {
-      const cs = styleOf(p);
-      if (cs.position === 'fixed' || cs.position === 'absolute' || cs.position === 'sticky') e = p;
-    }
-    const s = squeeze(attr(e, 'aria-label') || (e instanceof HTMLElement ? innerText.call(e) : '') || '').trim().slice(0, 60);
-    const id = attr(e, 'id');
-    return localName.call(e) + (id ? '#' + id.slice(0, 40) : '') + (s ? ' ' + JSON.stringify(s) : '');
-  }
 };

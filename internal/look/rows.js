@@ -33,6 +33,48 @@ const repeated = (q, tag) => {
   return false;
 };
 
+// --- items that a listener around them answers for -------------------------------
+
+const ITEMS = set('li tr dt dd'), PARTS = set('tbody thead tfoot'), LISTS = set('ul ol menu dl table');
+const MANY_ITEMS = 300;
+
+const isItem = (q, tag, loose) => ITEMS.has(tag) || loose && (q.item ??= repeated(q, tag));
+
+// itemIn is the innermost item around p in what listens, where the outermost
+// one is a part of that itself.
+const itemIn = (p, top) => {
+  const loose = top.how === 'heard' && !top.p.pointer; // a pointing hand means the whole
+  let inner = null, outer = null;
+  for (let q = p; q && q !== top.p; q = q.up) if (isItem(q, localName.call(q.el), loose)) inner ??= q, outer = q;
+  let up = outer && outer.up;
+  while (up && up !== top.p && (PARTS.has(localName.call(up.el)) || loose && LISTS.has(localName.call(up.el)))) up = up.up;
+  return up === top.p ? inner : null;
+};
+
+// items lists, in the place of e, the items in it: lists and tables have one
+// listener for all. It tells whether there are several.
+const items = e => {
+  const groups = new Map();
+  for (let i = e.run; i < runs.length && groups.size <= MANY_ITEMS; i++) {
+    const q = itemIn(runs[i].p, e), g = q && groups.get(q);
+    if (g) g.push(i);
+    else if (q) groups.set(q, [i]);
+  }
+  const part = partly !== null && !wanted.has(e.el);
+  if (groups.size < (part ? 1 : 2) || groups.size > MANY_ITEMS) return false;
+  const target = part ? nodeOf(options.node) : null;
+  const around = new Set(); // items with items in them
+  for (const q of groups.keys()) for (let up = q.up; up && up !== e.p; up = up.up) if (groups.has(up)) around.add(up);
+  for (const [q, list] of groups) {
+    const own = runs[list[0]].p, p = (target ? own.el === target : around.has(q)) ? own : q;
+    const x = note('item', localName.call(p.el), p);
+    x.run = list[0], x.written = true;
+    x.content = one((p === q ? list : list.filter(i => inside(runs[i].p.el, p.el))).map(i => runs[i].data).join(' '));
+    x.box = present(x), x.gone = !x.box;
+  }
+  return true;
+};
+
 const ROW_RUNS = 40, ROW_CHARS = 160;
 const rowRuns = new Map();
 

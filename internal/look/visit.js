@@ -24,6 +24,7 @@ const visit = (el, up, st) => {
   const hinted = hints.has(el);
   const p = {
     el, cs, up, box: display === 'contents' && up ? up.box : el, position: cs.position, st, boxed: undefined, faint: -1, row: undefined,
+    svg: tag === 'svg' || up !== null && up.svg, item: undefined,
     role: '', pointer: open.length > 0 || cs.cursor === 'pointer', editor: false, mute: 0, inert: false, disabled: false, live: el === modal, odd: false,
     all: partly === null || up !== null && up.all || wanted.has(el),
   };
@@ -48,7 +49,7 @@ const TAKES_VALUE = set('input select textarea');
 // attributes sets what an element's attributes say of everything in it.
 const attributes = (tag, el, p) => {
   if (hasAttribute.call(el, 'role')) p.role = roleOf(el);
-  if (hasAttribute.call(el, 'inert')) p.inert = true;
+  if (hasAttribute.call(el, 'inert') && !options.behind) p.inert = true;
   if (attr(el, 'aria-disabled') === 'true') p.disabled = true;
   if (!p.editor && (p.role === 'textbox' || p.role === 'searchbox' || isEditor(el))) p.editor = true;
   if (tag === 'label') labels.push({ el, p, at: entries.length, run: runs.length, line: lines.length });
@@ -70,9 +71,11 @@ const enter = (tag, el, p, inline, block, hinted) => {
     for (const o of open) o.inner++;
     if (!TAKES_VALUE.has(tag)) open.push(e);
   }
+  if (tag === 'dialog' && el !== modal && matches.call(el, ':modal')) overlooked = el;
   if (PICTURES.has(tag)) picture(tag, el, p);
   else if (FRAMES.has(tag)) frame(tag, el, p);
-  if (!TAKES_VALUE.has(tag) && tag !== 'svg') {
+  if (p.svg && tag !== 'svg' && open.length) addName(' ' + svgTitle(el) + ' ', p.mute);
+  if (!TAKES_VALUE.has(tag) && (tag !== 'svg' || speaks(el))) {
     const h = HEADINGS.has(tag) ? 1 : 0;
     heading += h, depth++;
     children(tag, el, p);
@@ -87,10 +90,23 @@ const leave = e => {
   if (open[open.length - 1] === e) open.pop();
   e.content = one(e.content);
   // What only looks or listens like a control is a wrapper if there is one in it.
+  if (e.inner === 0 && (e.how === 'heard' || e.how === 'cursor') && items(e)) return void (e.gone = true);
   if (e.inner > 0 && (e.how === 'cursor' || e.how === 'heard' && !e.p.pointer || e.how === 'hint' && !e.content)) return void (e.gone = true);
   e.box = present(e);
   if (!e.box) e.gone = true;
 };
+
+// speaks tells whether there is more to a drawing than that it is one: text, or
+// parts that can be clicked. What is in a control is that control's picture.
+const speaks = svg => {
+  if (open.some(e => e.how !== 'heard')) return false;
+  if (selectOne.call(svg, SPEAKING)) return true;
+  if (!memory.ears) return false;
+  const all = selectAll.call(svg, '*');
+  for (let i = Math.min(nodeListLength.call(all), 3000) - 1; i >= 0; i--) if (memory.heard.has(nodeListAt.call(all, i))) return true;
+  return false;
+};
+const SPEAKING = 'a,text,foreignObject,[role],[tabindex],[style*="cursor"],[cursor],' + HINTED, selectOne = Element.prototype.querySelector;
 
 // picture notes an image as something to be seen in the controls around it.
 const picture = (tag, el, p) => {
@@ -154,9 +170,31 @@ const suspect = (tag, el) => {
 };
 
 const begin = (hinted, said) => {
-  const modals = querySelectorAll.call(document, ':modal');
-  modal = nodeListAt.call(modals, nodeListLength.call(modals) - 1) || null;
+  modal = options.behind ? null : topModal();
   hints = hinted, spoken = said;
+};
+
+// topModal is the modal dialog that everything else waits for. The last one in
+// the tree need not be on top; those in shadow trees are known once a walk came
+// by them.
+let overlooked = null; // a modal dialog that is not modal
+const topModal = () => {
+  const list = [...querySelectorAll.call(document, ':modal')], known = memory.modal?.deref();
+  if (known && !list.includes(known) && isConnected.call(known) && matches.call(known, ':modal')) list.push(known);
+  for (const d of list.length > 1 ? list : []) {
+    const b = boxOf.call(d), at = atPoint((b.left + b.right) / 2, (b.top + b.bottom) / 2);
+    if (at && inside(at, d)) return d;
+  }
+  return list[list.length - 1] || null;
+};
+
+// missed tells whether another dialog than the one known is on top, which calls
+// for another walk.
+const missed = () => {
+  if (!overlooked || options.behind || options.modal) return false;
+  const before = modal;
+  memory.modal = new WeakRef(overlooked);
+  return topModal() !== before;
 };
 
 // look walks the whole document.

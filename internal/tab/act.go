@@ -111,13 +111,29 @@ func (t *Tab) aim(ctx context.Context, n Node, script string) (look.Point, error
 	return p, err
 }
 
-// Click clicks at a point that [Live.Aim] found, and waits until the page has
-// settled.
-func (l *Live) Click(ctx context.Context, x, y float64) error {
-	return l.act(ctx, func(alive context.Context, t *Tab) error {
+// Click clicks on an element at a point that [Live.Aim] found for it, and waits
+// until the page has settled. What is under the pointer when the button goes
+// down is looked at once more: if that is not the element, the page hears
+// nothing of it, and the error is a [*CoveredError].
+func (l *Live) Click(ctx context.Context, n Node, x, y float64) error {
+	t, err := l.page()
+	if err != nil {
+		return err
+	}
+	alive, stop := t.whileAlive(ctx)
+	defer stop()
+	armed, err := t.armPress(alive, n)
+	if err != nil {
+		return err
+	}
+	err = l.act(ctx, func(alive context.Context, t *Tab) error {
 		_, err := t.press(alive, x, y)
 		return unresponsive(alive, err)
 	})
+	if missed := t.disarmPress(alive, armed); err == nil && missed != nil {
+		return missed
+	}
+	return err
 }
 
 // Press presses a key where the focus is, and waits until the page has

@@ -46,7 +46,9 @@ func each(ctx context.Context, l *tab.Live, told func(i int, err error)) error {
 	for i, do := range []func(context.Context) error{
 		func(ctx context.Context) error { _, err := l.Glance(ctx, look.Options{}); return err },
 		func(ctx context.Context) error { _, _, _, err := l.Aim(ctx, node); return err },
-		func(ctx context.Context) error { return l.Click(ctx, 5, 5) },
+		func(ctx context.Context) error { return l.Click(ctx, node, 5, 5) },
+		func(ctx context.Context) error { _, err := l.Focus(ctx, node); return err },
+		func(ctx context.Context) error { return l.Slide(ctx, node, 3) },
 		func(ctx context.Context) error { _, err := l.Describe(ctx, node); return err },
 		func(ctx context.Context) error {
 			return l.Type(ctx, node, "text", false, func(context.Context) error { return nil })

@@ -1,10 +1,13 @@
 package tab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,11 +143,94 @@ func (l *Live) Choose(ctx context.Context, n Node, multiple bool, text string) e
 		}
 		picked = append(picked, i)
 	}
-	numbers, err := jsonv2.Marshal(picked)
+	slices.Sort(picked)
+	numbers, err := jsonv2.Marshal(slices.Compact(picked))
 	if err != nil {
 		return err
 	}
-	return l.with(ctx, n, "choose", string(numbers), func(string) error { return nil })
+	if err := l.with(ctx, n, "choose", string(numbers), func(string) error { return nil }); err != nil {
+		return err
+	}
+	switch is, err := l.ask(ctx, n, "chosen", ""); {
+	case errors.Is(err, ErrGone):
+		return nil
+	case err != nil:
+		return err
+	case is != string(numbers):
+		return ErrReverted
+	}
+	return nil
+}
+
+// ErrReverted: the field took the value, and the page has changed it since.
+var ErrReverted = errors.New("tab: the page has changed the value")
+
+// Focus gives an element the focus, if it has lost it. It reports whether it
+// has it.
+func (l *Live) Focus(ctx context.Context, n Node) (bool, error) {
+	has, err := l.ask(ctx, n, "focus", "")
+	return has == "yes", err
+}
+
+// maxSlides bounds how often an arrow key is pressed for one slider.
+const maxSlides = 1000
+
+// Slide moves a slider of the page's own making to a number, by the arrow keys.
+// The error is [ErrValue] if it does not get there.
+func (l *Live) Slide(ctx context.Context, n Node, to float64) error {
+	return l.act(ctx, func(alive context.Context, t *Tab) error {
+		if has, err := t.on(alive, n, "focus", ""); err != nil || has != "yes" {
+			return cmp.Or(err, ErrFocus)
+		}
+		at, err := t.slidTo(alive, n)
+		forth, back := KeyRight, KeyLeft
+		for left := maxSlides; err == nil && math.Abs(at-to) > 1e-9; {
+			key := forth
+			if at > to {
+				key = back
+			}
+			was, times := at, 1
+			for ; times > 0 && left > 0; times, left = times-1, left-1 {
+				if _, err := t.key(alive, key, 0); err != nil {
+					return unresponsive(alive, err)
+				}
+				if at != was {
+					continue // how far a step goes is known
+				}
+				if at, err = t.slidTo(alive, n); err == nil && at == was { // some draw themselves first
+					t.drawFrames(alive, fewFrames)
+					at, err = t.slidTo(alive, n)
+				}
+				step := at - was
+				switch {
+				case err != nil:
+					return err
+				case step == 0 || left <= 1:
+					return ErrValue
+				case (step > 0) != (to > was): // it goes the other way round
+					forth, back = back, forth
+				case math.Abs(to-was) < math.Abs(step)*.75: // there is no step in between
+					return ErrValue
+				default:
+					times = 1 + max(0, min(left, int((to-at)/step+.5)))
+				}
+			}
+			at, err = t.slidTo(alive, n)
+		}
+		return err
+	})
+}
+
+// slidTo is where a slider stands.
+func (t *Tab) slidTo(ctx context.Context, n Node) (float64, error) {
+	s, err := t.on(ctx, n, "number", "")
+	if err != nil {
+		return 0, err
+	}
+	if s == "" {
+		return 0, ErrValue
+	}
+	return strconv.ParseFloat(s, 64)
 }
 
 // pick finds the one option that is meant: by text, else by value, else by
@@ -222,17 +308,23 @@ func (l *Live) Type(ctx context.Context, n Node, text string, multiline bool, ag
 		return ErrFocus
 	}
 	l.turn(t, actSpan)
-	if text == "" {
-		if held == "some" {
-			_, err = t.key(ctx, "Delete", 0)
-		}
+	switch {
+	case text == "" && held == "some":
+		_, err = t.key(ctx, "Delete", 0)
+	case text != "" && multiline:
+		_, err = t.insert(ctx, text)
+	case text != "":
+		_, err = t.insert(ctx, newlines.Replace(text))
+	}
+	if err != nil {
 		return unresponsive(ctx, err)
 	}
-	if !multiline {
-		text = newlines.Replace(text)
-	}
-	if _, err := t.insert(ctx, text); err != nil {
-		return unresponsive(ctx, err)
+	switch how, err := t.on(ctx, n, "typed", ""); {
+	case errors.Is(err, ErrGone): // the page has drawn itself anew
+	case err != nil:
+		return err
+	case how == "stolen":
+		return ErrFocus
 	}
 	return nil
 }

@@ -30,7 +30,47 @@ const events = el => {
   dispatch.call(el, new Event('change', { bubbles: true }));
 };
 
+// guard keeps what is about to be typed from going anywhere else: until el has
+// got it, whatever takes the focus loses it to el at once; if that goes on,
+// nothing has it. typed tells whether it came to that. Only changes of the focus
+// are listened for: a listener of ours for input would have the page's promises
+// and observers run before its own listener, which some editors do not survive.
+const guarding = Symbol.for('bellglass.typing');
+const guard = el => {
+  typed();
+  const before = valueOf(el), state = { stolen: false, off: null }, target = get(Event, 'target'), blur = HTMLElement.prototype.blur;
+  let tries = 0;
+  const back = () => {
+    if (valueOf(el) !== before) return state.off(); // el has got it
+    if (++tries < 4) return focusIt.call(el, { preventScroll: true });
+    state.stolen = true;
+    const a = activeIn(document);
+    if (a instanceof HTMLElement) blur.call(a);
+    getSelection().removeAllRanges();
+  };
+  const elsewhere = e => {
+    const at = target.call(e);
+    if (at === window || !(at instanceof Node) || at === el || contains.call(el, at) || focused(el)) return;
+    back();
+  };
+  const left = e => { if (target.call(e) === window) back(); };
+  const listen = (on, type, f) => EventTarget.prototype[on + 'EventListener'].call(window, type, f, true);
+  const all = [['focus', elsewhere], ['focusin', elsewhere], ['blur', left]];
+  state.off = () => { for (const [type, f] of all) listen('remove', type, f); };
+  for (const [type, f] of all) listen('add', type, f);
+  globalThis[guarding] = state;
+};
+const typed = () => {
+  const state = globalThis[guarding];
+  globalThis[guarding] = null;
+  state?.off();
+  return state?.stolen ? 'stolen' : 'typed';
+};
+
 const api = {
+  // typed ends what select began.
+  typed,
+
   // focus gives el the focus if a click has not, and tells whether it has it.
   focus(el) {
     if (!focused(el)) focusIt.call(el, { preventScroll: true });
@@ -42,6 +82,7 @@ const api = {
   select(el) {
     if (!focused(el)) return 'lost';
     const name = localName.call(el);
+    guard(el);
     if (name === 'input') {
       HTMLInputElement.prototype.select.call(el);
       return inputValue.call(el) === '' ? 'empty' : 'some';
@@ -56,6 +97,12 @@ const api = {
   },
 
   value: valueOf,
+
+  // number is where a slider of the page's own making stands, or "".
+  number(el) {
+    const v = attribute.call(el, 'aria-valuenow');
+    return v === null || v.trim() === '' || !Number.isFinite(+v) ? '' : String(+v);
+  },
 
   // pointer tells whether el takes pointer events at all.
   pointer: el => getComputedStyle(el).pointerEvents,
@@ -87,6 +134,13 @@ const api = {
     }
     if (changed) events(el);
     return changed ? 'changed' : 'same';
+  },
+
+  // chosen lists the numbers of the options that are selected.
+  chosen(el) {
+    const list = get(HTMLSelectElement, 'options').call(el), n = get(HTMLOptionsCollection, 'length').call(list), at = HTMLOptionsCollection.prototype.item, out = [];
+    for (let i = 0; i < n; i++) if (get(HTMLOptionElement, 'selected').call(at.call(list, i))) out.push(i);
+    return JSON.stringify(out);
   },
 
   // options lists what a select offers: text, value, group, disabled, selected.

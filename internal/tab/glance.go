@@ -44,7 +44,7 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 // glance looks at a frame and, all at once, at those in it.
 func (t *Tab) glance(ctx context.Context, id cdpt.FrameID, script string, depth int) (*digest.Frame, error) {
 	f, err := t.lookAt(ctx, id, script)
-	if err == nil && f.Suspects > 0 && t.reveal(ctx, id) {
+	if err == nil && f.Suspects > 0 && t.reveal(ctx, id, f.Doc) {
 		f, err = t.lookAt(ctx, id, script)
 	}
 	if err != nil {
@@ -142,7 +142,7 @@ func (t *Tab) looker(ctx context.Context, id cdpt.FrameID, script string) (strin
 
 // reveal tells our world of a frame of closed shadow roots, and of elements
 // that listen for clicks. It reports whether it had not known of all.
-func (t *Tab) reveal(ctx context.Context, id cdpt.FrameID) bool {
+func (t *Tab) reveal(ctx context.Context, id cdpt.FrameID, doc string) bool {
 	t.mu.Lock()
 	f := t.frames[id]
 	var fs *frameSession
@@ -159,6 +159,15 @@ func (t *Tab) reveal(ctx context.Context, id cdpt.FrameID) bool {
 	}
 	fs.revealing.Lock()
 	defer fs.revealing.Unlock()
+	// The browser's numbers of nodes begin anew with a process, and what was
+	// asked about in one document says nothing of another.
+	if fs.revealed[id] != doc {
+		fs.revealer = look.Revealer{}
+		if fs.revealed == nil || len(fs.revealed) > maxTracked {
+			fs.revealed = map[cdpt.FrameID]string{}
+		}
+		fs.revealed[id] = doc
+	}
 	n, err := fs.revealer.Reveal(ctx, fs.Session, w.ExecutionContextID)
 	return err == nil && n > 0
 }

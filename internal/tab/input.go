@@ -66,12 +66,18 @@ const (
 	KeyTab    Key = "Tab"
 )
 
+// Those that a slider is moved by.
+const (
+	KeyLeft  Key = "ArrowLeft"
+	KeyRight Key = "ArrowRight"
+)
+
 var keys = map[Key]struct {
 	code int64
 	text string
 }{
 	KeyEnter: {13, "\r"}, KeyEscape: {27, ""}, KeyTab: {9, ""},
-	"Backspace": {8, ""}, "Delete": {46, ""},
+	"Backspace": {8, ""}, "Delete": {46, ""}, KeyLeft: {37, ""}, KeyRight: {39, ""},
 }
 
 // key presses and releases a key, with everything that a real one comes with:

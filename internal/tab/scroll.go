@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/look"
@@ -20,12 +21,31 @@ func (l *Live) Scroll(ctx context.Context, pages float64) error {
 	}
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
+	if err := l.observed(ctx, t); err != nil {
+		return err
+	}
 	_, err = t.evaluateIn(ctx, t.mainFrame(), fmt.Sprintf(scrollScript, strconv.FormatFloat(pages, 'g', -1, 64)))
 	if err != nil {
 		return unresponsive(ctx, err)
 	}
 	t.drawFrames(ctx, fewFrames) // what watches the scrolling hears of it with the next frame
 	return nil
+}
+
+// observedSpan is the page's own time in which it hears of what was drawn.
+const observedSpan = 10 * time.Millisecond
+
+// observed has the page hear of what it observes as it is now: what watches
+// elements come into view is told with a frame, and frames are real. Without
+// this the news of before and after come in one, of which many read the first
+// only (lists that load more when their end is seen).
+func (l *Live) observed(ctx context.Context, t *Tab) error {
+	if t.blank() {
+		return nil
+	}
+	t.drawFrames(ctx, 1)
+	l.turn(t, observedSpan)
+	return l.run(ctx, t)
 }
 
 // scrollScript scrolls the document or, where that cannot be, the largest box

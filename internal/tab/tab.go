@@ -67,6 +67,7 @@ type frameSession struct {
 
 	revealing sync.Mutex // held while revealer is at work
 	revealer  look.Revealer
+	revealed  map[cdpt.FrameID]string // the documents that it was used on
 }
 
 // frame is one frame of the page.
