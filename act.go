@@ -112,6 +112,11 @@ func (s *Session) navigated(ctx context.Context, op string, wait time.Duration, 
 		v.noteEvents(s.events())
 		return v
 	}
+	if !state.TimedOut {
+		if err := s.live.Observed(ctx); err != nil {
+			return s.failed(ctx, op, err)
+		}
+	}
 	if wait > 0 {
 		if err := s.live.Step(ctx, wait); err != nil {
 			return s.failed(ctx, op, err)
@@ -439,6 +444,8 @@ func (s *Session) click(ctx context.Context, e digest.Element) error {
 	if err := s.mayClick(now); err != nil {
 		return err
 	}
+	s.live.Follows(now.Href)
+	defer s.live.Follows("")
 	return s.live.Click(ctx, node(e), x, y)
 }
 

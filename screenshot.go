@@ -19,6 +19,7 @@ import (
 
 	"github.com/bellglass/bellglass/digest"
 	"github.com/bellglass/bellglass/internal/answer"
+	"github.com/bellglass/bellglass/internal/look"
 	"github.com/bellglass/bellglass/internal/tab"
 )
 
@@ -69,11 +70,13 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 	if err != nil {
 		return pic, err
 	}
-	var secret []digest.Element
-	for _, e := range seen.Elements {
-		if e.Protected {
-			secret = append(secret, e)
-		}
+	all, err := s.live.Glance(ctx, look.Options{Behind: true})
+	if err != nil {
+		return pic, err
+	}
+	secret, whole := protected(all, nil)
+	if !whole {
+		return pic, reasonError("screenshot", ReasonProtected, "The page is too large to find all of its protected fields, so no picture was made.", nil)
 	}
 	shot, err := s.live.Screenshot(ctx, r.Full, secret)
 	if errors.Is(err, tab.ErrMask) {
@@ -98,6 +101,25 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 	s.shot++
 	pic.FinalURL, pic.Title, pic.HTTPStatus = seen.URL, seen.Title, seen.HTTPStatus
 	return pic, nil
+}
+
+// protected lists the protected fields of a frame and those in it. It reports whether the frames were walked whole.
+func protected(f *digest.Frame, list []digest.Element) ([]digest.Element, bool) {
+	whole := !f.Cut
+	for _, e := range f.Elements {
+		if e.Protected {
+			e.Frame = f.ID
+			list = append(list, e)
+		}
+	}
+	for _, p := range f.Places {
+		if p.Child != nil {
+			in := false
+			list, in = protected(p.Child, list)
+			whole = whole && in
+		}
+	}
+	return list, whole
 }
 
 // plainName are names that mean a file and nothing else, anywhere.

@@ -147,6 +147,27 @@ func TestWedgedPageIsEnded(t *testing.T) {
 	}
 }
 
+// TestPageThatNeverParsesIsEnded: the time of a navigation is hardly exceeded,
+// and the session goes on.
+func TestPageThatNeverParsesIsEnded(t *testing.T) {
+	t.Parallel()
+	b, _ := own(t, func(o *bellglass.Options) { o.NavigationTimeout = 6 * time.Second })
+	s, err := b.Open(t.Context(), who, anywhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := &agent{T: t, s: s}
+	fine := serve("fine.wedge.test", `<!doctype html><title>Fine</title><p>fine so far</p>`)
+	a.goTo(fine)
+	r := a.call("navigate", map[string]any{"url": serve("loop.wedge.test", `<!doctype html><title>Loop</title><p>words</p><script>for(;;);</script>`)})
+	if r.str("reason") != "page_unresponsive" || r.took > 20*time.Second {
+		t.Errorf("after %v: %s", r.took, r.Text)
+	}
+	a.has(r, "old:", "fine so far", "browser_navigate")
+	a.has(a.goTo(fine), "fine so far")
+}
+
 // TestDownloadIsRefused: nothing is saved, and the page stays.
 func TestDownloadIsRefused(t *testing.T) {
 	t.Parallel()

@@ -165,6 +165,36 @@ func TestActList(t *testing.T) {
 	}
 }
 
+// TestLinksToPagesOfTheirOwnAreNoForms: what may be opened, but not acted on, is
+// opened by a link into a page of its own; a form, and a script that looks like
+// one, are held to the act list there as well.
+func TestLinksToPagesOfTheirOwnAreNoForms(t *testing.T) {
+	t.Parallel()
+	serve("shown.links.test", `<!doctype html><title>Shown</title>shown words`)
+	const to = "http://shown.links.test/x?q=1"
+	url := serve("links.test", `<!doctype html><title>L</title><a target=_blank href="`+to+`#part">Blank</a><a target=_blank rel="noreferrer noopener" href="`+to+`">Alone</a><a target=other href="`+to+`">Named</a>
+<iframe srcdoc='<a target=_blank href="`+to+`">Framed</a>'></iframe><form target=_blank action="http://shown.links.test/form"><button name=q value=1>Form</button></form>
+<a target=_blank href="`+to+`" onclick="event.preventDefault();document.forms[0].submit()">Pretends</a>`)
+	a := open(t, bellglass.SessionOptions{Mode: "allowlist", Allow: []string{"links.test", "shown.links.test"}, Act: []string{"links.test"}, AllowInsecureHTTP: true})
+	for _, name := range []string{"Blank", "Alone", "Named", "Framed"} {
+		a.goTo(url)
+		a.has(a.ok(a.click(`link "`+name)), "Page: Shown", "was opened")
+		a.ok(a.call("state", map[string]any{"page": 1}))
+	}
+	a = open(t, bellglass.SessionOptions{Mode: "allowlist", Allow: []string{"links.test", "shown.links.test"}, Act: []string{"links.test"}, AllowInsecureHTTP: true})
+	for _, name := range []string{`button "Form`, `link "Pretends`} {
+		a.goTo(url)
+		if r := a.click(name); !strings.Contains(r.Text, "act_not_allowed") {
+			t.Errorf("%s: %s", name, r.Text)
+		}
+	}
+	for _, h := range web.Hits("shown.links.test") {
+		if h.Path == "/form" {
+			t.Errorf("the form was sent: %v", h)
+		}
+	}
+}
+
 // TestDefaultsReachNothing: without a list, and over plain http.
 func TestDefaultsReachNothing(t *testing.T) {
 	t.Parallel()
@@ -315,6 +345,8 @@ func TestScreenshot(t *testing.T) {
 	if r, g, b, _ := img.At(600, 400).RGBA(); r&g&b != 0xffff {
 		t.Errorf("the page is not white: %x %x %x", r, g, b)
 	}
+	a.pictureIsBlack(dir)
+	a.goTo("http://shot.test/")
 	again := a.ok(a.call("screenshot", map[string]any{"filename": "one", "full_page": true}))
 	if again.str("path") == path || again.Fields["height"].(int) < 2000 {
 		t.Errorf("again: %s", again.Text)
@@ -326,6 +358,32 @@ func TestScreenshot(t *testing.T) {
 	}
 	if r := open(t, bellglass.SessionOptions{}).call("screenshot", nil); r.str("reason") != "tool_denied" {
 		t.Errorf("without a folder: %s", r.Text)
+	}
+}
+
+// pictureIsBlack: fields behind a dialog are painted over as well, and so is what
+// is in an editor, in colours of its own and beyond its edge.
+func (a *agent) pictureIsBlack(dir string) {
+	a.Helper()
+	a.goTo(serve("shot2.test", `<!doctype html><title>Shot</title><body style="margin:0;background:#fff"><input name=cardnumber value=4111111111111111 style="position:absolute;left:100px;top:100px;width:200px;height:50px;background:#0f0;border:0">
+<div contenteditable aria-label="Card number" style="position:absolute;left:100px;top:200px;width:200px;height:50px"><span style="background:#f00;color:#fff;display:block;height:90px">4111</span></div>
+<dialog id=d style="top:400px">Agree?<button>OK</button></dialog><style>::backdrop{background:none!important}</style><script>d.showModal()</script>`))
+	r := a.ok(a.call("screenshot", map[string]any{"filename": "two"}))
+	data, err := os.ReadFile(r.str("path"))
+	if err != nil {
+		a.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		a.Fatal(err)
+	}
+	for _, at := range [][2]int{{250, 130}, {110, 110}, {200, 220}, {110, 240}} {
+		if r, g, b, _ := img.At(at[0], at[1]).RGBA(); r|g|b != 0 {
+			a.Errorf("%v is not black: %x %x %x", at, r, g, b)
+		}
+	}
+	if r, g, b, _ := img.At(200, 270).RGBA(); r&g&b != 0xffff {
+		a.Errorf("what sticks out of an editor is seen: %x %x %x", r, g, b)
 	}
 }
 

@@ -62,6 +62,9 @@ type Options struct {
 	// Detail is how many controls are described with their row, in the order
 	// in which a digest lists them. It is never less than 250.
 	Detail int
+	// Behind is for what a picture shows: controls behind a modal dialog, and
+	// inert ones, are listed as well.
+	Behind bool
 }
 
 // Script looks at the whole frame: its value is for [Parse].
@@ -72,7 +75,7 @@ func Script(o Options) string {
 	if o.Choices <= 0 {
 		o.Choices = digest.MaxOptions
 	}
-	return script(fmt.Sprintf("{mode:'whole',text:%d,choices:%d,detail:%d}", o.Text, o.Choices, o.Detail))
+	return script(fmt.Sprintf("{mode:'whole',text:%d,choices:%d,detail:%d,behind:%t}", o.Text, o.Choices, o.Detail, o.Behind))
 }
 
 // NodeScript looks at one node again: its value is for [ParseNode].

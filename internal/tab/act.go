@@ -20,6 +20,11 @@ const (
 	aimStep = 100 * time.Millisecond
 )
 
+// coverSteps is the same for an element under something else, which passes at
+// once where the page's clock is stepped: a layer that is not gone after it is
+// there to stay.
+var coverSteps = []time.Duration{aimStep, 400 * time.Millisecond, time.Second}
+
 // ErrUnclickable: the element lets everything through to what is behind it.
 var ErrUnclickable = errors.New("tab: the element takes no pointer events")
 
@@ -39,7 +44,7 @@ func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, now *digest.Eleme
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
 	var last error
-	still := false
+	still, covers := false, 0
 	for i := range maxAims {
 		script := look.PointScript(n.Node)
 		if i == 0 && time.Since(l.looked) > calm {
@@ -62,11 +67,19 @@ func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, now *digest.Eleme
 				return 0, 0, nil, ErrUnclickable
 			}
 		}
+		step := aimStep
+		if err != nil && !l.o.Real {
+			if covers == len(coverSteps) {
+				break
+			}
+			step = coverSteps[covers]
+			covers++
+		}
 		still = err == nil
 		x, y = p.X, p.Y
 		t.endAnimations(ctx, cdpt.FrameID(n.Frame))
 		t.drawFrames(ctx, aimFrames)
-		if err := l.Step(ctx, aimStep); err != nil {
+		if err := l.Step(ctx, step); err != nil {
 			return 0, 0, nil, err
 		}
 	}

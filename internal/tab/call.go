@@ -450,13 +450,17 @@ func (l *Live) Kill(ctx context.Context) error {
 	}
 }
 
+// aliveTimeout is how long a page has to give a sign of life that has not
+// responded for seconds.
+const aliveTimeout = 400 * time.Millisecond
+
 // Alive asks the page's process for a sign of life.
 func (l *Live) Alive(ctx context.Context) error {
 	t, err := l.page()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, ErrUnresponsive)
+	ctx, cancel := context.WithTimeoutCause(ctx, aliveTimeout, ErrUnresponsive)
 	defer cancel()
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()

@@ -170,13 +170,13 @@ const api = {
     return get(proto, 'validationMessage').call(el);
   },
 
-  // mask paints el black, with an animation that never ends, which leaves the
-  // tree as it is. It tells whether that took effect: rules that a page calls
+  // mask paints el black, and all that is in it, with an animation that never
+  // ends, which leaves the tree as it is. It tells whether that took effect: rules that a page calls
   // important go before it.
   mask(el) {
-    const black = { backgroundColor: '#000', backgroundImage: 'none', color: '#000', webkitTextFillColor: '#000', textShadow: 'none', opacity: 1 };
+    const black = { backgroundColor: '#000', backgroundImage: 'none', color: '#000', webkitTextFillColor: '#000', textShadow: 'none', opacity: 1, filter: 'brightness(0)', clipPath: 'inset(0)' };
     const a = Element.prototype.animate.call(el, [black, black], { duration: 1e12, id: 'bellglass-mask' });
-    const cs = getComputedStyle(el), is = cs.backgroundColor === 'rgb(0, 0, 0)' && cs.color === 'rgb(0, 0, 0)' && cs.webkitTextFillColor === 'rgb(0, 0, 0)' && cs.backgroundImage === 'none';
+    const cs = getComputedStyle(el), is = cs.backgroundColor === 'rgb(0, 0, 0)' && cs.color === 'rgb(0, 0, 0)' && cs.webkitTextFillColor === 'rgb(0, 0, 0)' && cs.backgroundImage === 'none' && cs.filter === 'brightness(0)' && cs.clipPath.startsWith('inset(0');
     if (!is) a.cancel();
     return is ? 'yes' : 'no';
   },

@@ -11,6 +11,16 @@ import (
 type forms struct {
 	frames map[cdpt.FrameID]bool // on their way to where a form sends them
 	link   bool                  // what asked last for a page of its own, which is not there yet, is no form
+	clicks string                // where the link leads that is being clicked, without its fragment
+}
+
+// Follows notes where the link leads that the next click is on; "" for none. A
+// new page that asks for exactly that is the link's, whatever else could ask:
+// a form could send nothing with it.
+func (l *Live) Follows(url string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forms.clicks = sansFragment(url)
 }
 
 // requested notes that a page asks for a navigation, of whatever frame. The
@@ -30,8 +40,8 @@ func (l *Live) requested(ev *page.EventFrameRequestedNavigation) {
 }
 
 // fromForm reports whether a form is what asks for the next document of a
-// frame. Redirects of such a request are the form's, too.
-func (l *Live) fromForm(t *Tab, frame cdpt.FrameID) bool {
+// frame, at this URL. Redirects of such a request are the form's, too.
+func (l *Live) fromForm(t *Tab, frame cdpt.FrameID, method, url string) bool {
 	t.mu.Lock()
 	fresh := frame == t.mainFrame() && t.visit != nil && t.visit.committed == 0
 	t.mu.Unlock()
@@ -40,7 +50,8 @@ func (l *Live) fromForm(t *Tab, frame cdpt.FrameID) bool {
 	if fresh && t != l.pages[0] {
 		// Of a page that may not know its opener, the browser does not tell what
 		// asked for it (seen on 156): that could be a form.
-		if !l.forms.link && len(l.forms.frames) < maxTracked {
+		link := l.forms.link || method == "GET" && l.forms.clicks != "" && sansFragment(url) == l.forms.clicks
+		if !link && len(l.forms.frames) < maxTracked {
 			l.forms.frames[frame] = true
 		}
 		l.forms.link = false

@@ -26,7 +26,11 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, glanceTimeout, ErrUnresponsive)
+	patience := glanceTimeout
+	if t.parsing() {
+		patience = lateLook
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrUnresponsive)
 	defer cancel()
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
@@ -39,6 +43,14 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 		return nil, unresponsive(ctx, err)
 	}
 	return f, nil
+}
+
+// parsing reports that the document shown was still being parsed when it was
+// given up.
+func (t *Tab) parsing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.visit != nil && t.visit.committed > 0 && t.visit.doc.dcl.IsZero()
 }
 
 // glance looks at a frame and, all at once, at those in it.

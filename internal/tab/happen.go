@@ -99,7 +99,7 @@ func (l *Live) paused(t *Tab, s *cdp.Session, ev *fetch.EventRequestPaused) {
 	}
 	main := ev.FrameID == t.mainFrame()
 	url := ev.Request.URL + ev.Request.URLFragment
-	form := l.fromForm(t, ev.FrameID)
+	form := l.fromForm(t, ev.FrameID, ev.Request.Method, ev.Request.URL)
 	judge := l.o.Send
 	if !main {
 		judge = l.o.SendFrame

@@ -40,12 +40,24 @@ const observedSpan = 10 * time.Millisecond
 // this the news of before and after come in one, of which many read the first
 // only (lists that load more when their end is seen).
 func (l *Live) observed(ctx context.Context, t *Tab) error {
-	if t.blank() {
+	if t.blank() || l.o.Real {
 		return nil
 	}
 	t.drawFrames(ctx, 1)
 	l.turn(t, observedSpan)
 	return l.run(ctx, t)
+}
+
+// Observed is for a page that was just loaded: what it shows where that has come
+// into view, it hears with its first frame.
+func (l *Live) Observed(ctx context.Context) error {
+	t, err := l.page()
+	if err != nil {
+		return err
+	}
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
+	return l.observed(ctx, t)
 }
 
 // scrollScript scrolls the document or, where that cannot be, the largest box

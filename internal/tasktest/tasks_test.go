@@ -57,6 +57,8 @@ on(b, 'click', () => { l.hidden = !l.hidden; b.setAttribute('aria-expanded', !l.
 	{"endless", `<ul id=u style="margin:0"></ul><div id=end style="height:20px">more below</div><script>let n = 0; const add = () => { for (let i = 0; i < 30; i++) { const li = document.createElement('li'); li.style.height = '40px'; li.innerHTML = '<a href="#" >Post ' + ++n + '</a>'; u.append(li) } }; add();
 new IntersectionObserver(e => { if (e[0].isIntersecting && n < 120) add() }).observe(end); on(u, 'click', e => { e.preventDefault(); if (e.target.matches('a')) done(e.target.textContent) })</script>`,
 		[]string{`lacks Post 45"`, `scroll`, `scroll`, `look`, `click "Post 45"`}, "Post 45"},
+	{"seen-first", `<div id=end style="height:20px">wait</div><script>new IntersectionObserver(([e]) => { if (e.isIntersecting) { end.innerHTML = '<button onclick="done(1)">Lazy</button>' } }).observe(end)</script>`,
+		[]string{`click "Lazy"`}, "1"},
 	{"wizard", `<form id=f novalidate><div id=one><label>Name <input id=n></label><span id=err role=alert></span></div><div id=two hidden><label><input type=radio name=k value=air> Air</label><label><input type=radio name=k value=sea> Sea</label></div><button type=button id=go>Next</button></form><script>
 on(go, 'click', () => { if (!one.hidden) { if (!n.value) { err.textContent = 'Name is missing'; n.setAttribute('aria-invalid', 'true'); return } one.hidden = true; two.hidden = false; go.textContent = 'Finish' } else done(n.value + ' ' + f.k.value) })</script>`,
 		[]string{`click "Next"`, `has Name is missing`, `has (invalid`, `fill "Name" = Eve`, `click "Next"`, `click radio "Sea"`, `click "Finish"`}, "Eve sea"},
