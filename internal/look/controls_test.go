@@ -115,6 +115,9 @@ link "Lamp" -> /a
 button "Add" in row "Lamp · $40"
 link "Chair" -> /b
 button "Add" in row "Chair · $50"`},
+	{"what flows in a line is one part of a row", `<section><h3>Lamp</h3><p>By <b>Ane</b>, <s>$60</s> <b>$4<sup>50</sup></b><br>Two</p><button>Add</button></section><section><h3>Chair</h3><p>Sold<button>Add</button>out</p></section>`,
+		`button "Add" in row "Lamp · By Ane, $60 $4 · 50 · Two"
+button "Add" in row "Chair · Sold · out"`},
 	{"open and closed shadow roots", `<x-menu></x-menu><x-sealed></x-sealed><div id=d></div><script>
 customElements.define('x-menu',class extends HTMLElement{constructor(){super();this.attachShadow({mode:'open'}).innerHTML='<button>Deep</button><slot></slot>'}});
 customElements.define('x-sealed',class extends HTMLElement{constructor(){super();this.attachShadow({mode:'closed'}).innerHTML='<button>Sealed</button><x-inner></x-inner>'}});

@@ -93,18 +93,29 @@ const runsIn = (row, e) => {
 };
 
 // rowText is what a person reads in a row: not what its buttons say, nor what
-// e does.
+// e does. What flows in one line is one part of it.
 const rowText = (row, e) => {
   const parts = [];
-  let n = 0;
+  let n = 0, flow = null, last = null;
   for (const r of runsIn(row, e)) {
-    if (r.p.editor || inside(r.p.el, e.el) || r.control && inButton(r.p, row) || !inSight(r)) continue;
-    const s = one(r.data);
-    if (!s || parts[parts.length - 1] === s) continue;
-    parts.push(s);
-    if ((n += s.length + 3) > ROW_CHARS) break;
+    if (r.p.editor || inside(r.p.el, e.el) || r.control && inButton(r.p, row) || !inSight(r)) {
+      flow = null;
+      continue;
+    }
+    const f = flowOf(r.p);
+    if (f === flow && r.breaks === last.breaks) parts[parts.length - 1] += r.gap ? ' ' + r.data : r.data;
+    else parts.push(r.data);
+    flow = f, last = r;
+    if ((n += r.data.length + 3) > ROW_CHARS) break;
   }
-  return parts.join(' · ').slice(0, ROW_CHARS);
+  return parts.map(one).filter((s, i, all) => s && s !== all[i - 1]).join(' · ').slice(0, ROW_CHARS);
+};
+
+// flowOf is the box in whose lines a text stands. Raised and lowered text stands
+// for itself: the cents of a price are no digits of it.
+const flowOf = p => {
+  while (p.up && !/^su[bp]/.test(localName.call(p.el)) && !/^su/.test(p.cs.verticalAlign) && (p.cs.display === 'inline' || p.cs.display === 'contents')) p = p.up;
+  return p;
 };
 
 const inButton = (p, row) => {

@@ -18,7 +18,7 @@ const visit = (el, up, st) => {
   if (SKIP.has(tag)) return;
   const cs = styleOf(el), display = cs.display;
   if (display === 'none' && tag !== 'area') return TAKES_VALUE.has(tag) ? undefined : hideTree(el);
-  if (tag === 'br') return endLine(), addName(' ', up ? up.mute : 0);
+  if (tag === 'br') return breaks++, endLine(), addName(' ', up ? up.mute : 0);
   const inline = display === 'inline' || display === 'contents';
   if (!inline && cs.contentVisibility === 'hidden') return hideTree(el);
   const hinted = hints.has(el);

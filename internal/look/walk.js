@@ -16,7 +16,7 @@ const HINTED = '[onclick],[onmousedown],[onmouseup],[onpointerdown],[onpointerup
 const HINTS = 'a,area,button,input,select,textarea,summary,label,audio,video,img,[role],[contenteditable],[tabindex],[aria-label],[aria-hidden],[aria-disabled],[inert],' + HINTED;
 
 const entries = [], extra = [], lines = [], places = [], labels = [];
-let nodes = 0, cut = false, hiddenChars = 0, hiddenBlocks = 0, inStretch = false, chars = 0;
+let nodes = 0, breaks = 0, gap = false, cut = false, hiddenChars = 0, hiddenBlocks = 0, inStretch = false, chars = 0;
 
 const hide = data => {
   const n = squeeze(data).trim().length;
@@ -102,10 +102,11 @@ const text = (n, p) => {
   if (++nodes > NODES) cut = true;
   const data = charData.call(n);
   if (!/[^ \t\n\r\f]/.test(data)) {
-    if (data) space(), addName(' ', p.mute);
+    if (data) space(), gap = true, addName(' ', p.mute);
     return;
   }
-  const control = open.length > 0 || p.editor, run = { n, data, p, control, in: undefined, l: 0, t: 0, r: 0, b: 0, s: '' };
+  const control = open.length > 0 || p.editor, run = { n, data, p, control, breaks, gap, in: undefined, l: 0, t: 0, r: 0, b: 0, s: '' };
+  gap = false;
   if (p.editor) return void runs.push(run);
   if (!boxed(p)) return hide(data);
   if (control && p.faint < 0) p.faint = faint(p);
