@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export URL
 export CGO_ENABLED ?= 0
 
-.PHONY: run build setup test lint generate bench bench-act bench-egress fuzz soak clean FORCE
+.PHONY: run build setup test lint generate bench bench-act bench-peers bench-egress fuzz soak clean FORCE
 
 run: setup
 	@if [ -n "$$URL" ]; then bin/bellglass browse "$$URL"; else bin/bellglass demo; fi
@@ -26,6 +26,7 @@ test: build
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 	go test -run '^$$' -bench . -benchtime 1x ./...
 	$(MAKE) --no-print-directory bench-act BENCH_ACT='-rounds 1 -think 0'
+	$(MAKE) --no-print-directory bench-peers BENCH_PEERS_FLAGS='-rounds 1 -reads 1 -think 0'
 	$(MAKE) --no-print-directory bench-egress BENCH_EGRESS='-rounds 1 -setups 20 -mib 16 -idle 50'
 
 lint: generate
@@ -49,6 +50,11 @@ bench: setup
 export BENCH_PEERS
 bench-act: setup
 	cd bench/act && go vet ./... && go run . $(BENCH_ACT)
+
+# Reading pages beside a loop in Playwright, agent-browser, Playwright MCP and
+# chrome-devtools-mcp, and how much several callers get; BENCH_PEERS as above.
+bench-peers: setup
+	cd bench/peers && go vet ./... && go run . $(BENCH_PEERS_FLAGS)
 
 # The egress proxy beside smokescreen, a bare relay and direct dialing, in one
 # run. It is a module of its own, so that nobody else needs smokescreen.
