@@ -15,7 +15,8 @@ type context struct {
 	taken         []float64    // words of the main text, as the first forest has it, before each unit, and in all
 	before, after []int        // units to the nearest one that is likely
 	above         [101]float64 // words of units that are at least that likely, in hundredths
-	row           []float32
+	row           row
+	n             int // how much of row is filled in
 	logs          [2]float32 // of the words of the main text, and of all
 
 	expected                       float64 // units of the main text
@@ -27,7 +28,7 @@ const likelyEnough = .6
 
 func (f *features) inContext(likely []float64) *context {
 	n := len(f.units)
-	c := &context{features: f, likely: likely, row: make([]float32, 0, 128), taken: make([]float64, n+1), before: make([]int, n), after: make([]int, n)}
+	c := &context{features: f, likely: likely, row: newRow(), taken: make([]float64, n+1), before: make([]int, n), after: make([]int, n)}
 	for _, g := range f.near {
 		g.likely = 0
 	}
@@ -90,17 +91,23 @@ func (c *context) at(i int) float32 {
 	return float32(c.likely[i])
 }
 
-func (c *context) add(x ...float32) { c.row = append(c.row, x...) }
+func (c *context) add(x ...float32) {
+	to := c.row[c.n : c.n+len(x)]
+	for i := range to {
+		to[i] = x[i]
+	}
+	c.n += len(x)
+}
 
 // numContext is the length of a row of a context.
 const numContext = 36
 
 // each calls use with the row of each unit; the row is only good until it
 // returns.
-func (c *context) each(use func(i int, row []float32)) {
+func (c *context) each(use func(i int, r *row)) {
 	sections, at := c.sections()
 	for i, u := range c.units {
-		c.row = c.row[:0]
+		c.n = 0
 		p := c.likely[i]
 		c.add(float32(math.Log((p+1e-3)/(1-p+1e-3))), c.at(i-2), c.at(i-1), c.at(i+1), c.at(i+2))
 		c.add(c.mean(i-3, i+4), c.mean(i-8, i+9), c.mean(i-20, i+21), c.mean(i-5, i), c.mean(i+1, i+6))
@@ -112,13 +119,13 @@ func (c *context) each(use func(i int, row []float32)) {
 			s := c.sums[n.at]
 			c.add(c.mean(s.first, s.end))
 		}
-		s := sections[at[i]]
+		s := &sections[at[i]]
 		c.add(c.mean(s.first, s.end), c.at(s.head))
 		for _, g := range []*kin{c.near[i], c.alike[i]} {
 			c.add(float32(g.likely/float64(g.words)), lg(g.n))
 		}
 		c.page(i)
-		use(i, c.row)
+		use(i, &c.row)
 	}
 }
 
@@ -146,6 +153,6 @@ func (d *Doc) Context(likely []float64) [][]float32 {
 	f.count()
 	f.findKin()
 	rows := make([][]float32, len(f.units))
-	f.inContext(likely).each(func(i int, row []float32) { rows[i] = slices.Clone(row) })
+	f.inContext(likely).each(func(i int, r *row) { rows[i] = slices.Clone(r[:numContext]) })
 	return rows
 }

@@ -58,7 +58,7 @@ func TestContextSeesTheOthers(t *testing.T) {
 	f.count()
 	f.findKin()
 	around := func(likely ...float64) (mean, before float32) {
-		f.inContext(likely).each(func(i int, row []float32) {
+		f.inContext(likely).each(func(i int, row *row) {
 			if i == 2 {
 				mean, before = row[5], row[2]
 			}

@@ -27,26 +27,27 @@ type features struct {
 	cues    cues
 	near    []*kin                   // of each unit, by the three nearest boxes
 	alike   []*kin                   // and by all
-	row     [numFeatures + 1]float32 // with room for an ending
+	row     row
 	n       int                      // how much of row is filled in
 }
 
 // each calls use with the row of each unit; the row is only good until it
 // returns.
-func (f *features) each(use func(i int, row []float32)) {
+func (f *features) each(use func(i int, r *row)) {
 	f.count()
 	f.findCues()
 	f.findKin()
 	sections, at := f.sections()
 	before, after := f.toRunning()
 	first, last := f.running()
+	sorts := f.doc.sorts()
 	for i, u := range f.units {
 		f.n = 0
 		f.own(u, i)
 		f.beside(i)
 		f.position(u, i)
 		f.add(lg(before[i]), lg(after[i]), clamp(i-first), clamp(last-i))
-		f.section(sections[at[i]], i)
+		f.section(&sections[at[i]], i)
 		f.blocks(u)
 		f.repetition(u)
 		f.add(share(f.title, u.key()))
@@ -65,8 +66,8 @@ func (f *features) each(use func(i int, row []float32)) {
 		f.nth(u)
 		f.introduced(u, i)
 		f.dated(u, i)
-		f.add(f.doc.sorts()...)
-		use(i, f.row[:f.n])
+		f.add(sorts...)
+		use(i, &f.row)
 	}
 }
 
@@ -133,7 +134,7 @@ func (f *features) own(u *unit, i int) {
 	w := countWords(u.text())
 	f.add(lg(u.size), ratio(u.links, u.size), lg(w.words), ratio(w.letters, w.words), ratio(w.digits, u.size), ratio(w.capitals, w.words),
 		ratio(w.upper, w.letters))
-	f.flag(strings.IndexAny(lastRune(u.text()), ".!?…。") == 0)
+	f.flag(endsSentence(u.text()))
 	f.add(ratio(w.commas, w.words), float32(u.heading()))
 	f.flag(w.money)
 	f.flag(w.rights)
@@ -151,13 +152,15 @@ func (f *features) own(u *unit, i int) {
 // numFeatures is the length of a row.
 const numFeatures = 277
 
-func lastRune(s string) string {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i]&0xC0 != 0x80 {
-			return s[i:]
-		}
+func endsSentence(s string) bool {
+	if s == "" {
+		return false
 	}
-	return ""
+	switch s[len(s)-1] {
+	case '.', '!', '?':
+		return true
+	}
+	return strings.HasSuffix(s, "…") || strings.HasSuffix(s, "。")
 }
 
 type wordCount struct {
@@ -310,7 +313,7 @@ func (f *features) sections() (all []section, at []int) {
 	return all, at
 }
 
-func (f *features) section(s section, i int) {
+func (f *features) section(s *section, i int) {
 	f.add(lg(s.size), ratio(s.links, s.size), ratio(s.running, s.size), lg(i-s.first), lg(s.end-i))
 	if s.head < 0 {
 		f.add(0, 0, 0)
@@ -382,7 +385,7 @@ func (f *features) repetition(u *unit) {
 func (d *Doc) Units() []Unit {
 	f := d.features()
 	units := make([]Unit, len(f.units))
-	f.each(func(i int, row []float32) {
+	f.each(func(i int, r *row) {
 		u := f.units[i]
 		var b strings.Builder
 		for _, k := range u.kids {
@@ -396,14 +399,18 @@ func (d *Doc) Units() []Unit {
 				return true
 			})
 		}
-		units[i] = Unit{Text: b.String(), Features: slices.Clone(row)}
+		units[i] = Unit{Text: b.String(), Features: slices.Clone(r[:numFeatures])}
 	})
 	return units
 }
 
 func (d *Doc) features() *features {
 	o := outlineOf(d)
-	return &features{outline: o, doc: d, rules: judge(o, d.region(), d.root)}
+	return newFeatures(o, d, judge(o, d.region(), d.root))
+}
+
+func newFeatures(o *outline, d *Doc, v verdicts) *features {
+	return &features{outline: o, doc: d, rules: v, row: newRow()}
 }
 
 // Unit is a run of text without a block edge in it.

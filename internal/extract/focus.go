@@ -44,8 +44,8 @@ func (d *Doc) focus() selection {
 	v := judge(o, region.top, d.root)
 	in := v.kept
 	if len(o.units) <= hugePage {
-		f := features{outline: o, doc: d, rules: v}
-		likely := learned().estimate(&f)
+		f := newFeatures(o, d, v)
+		likely := learned().estimate(f)
 		if chosen, promise := o.choose(likely, f.words); promise >= unsure {
 			in = chosen
 			o.siblings(in)

@@ -28,24 +28,29 @@ type model struct {
 	Trees    [][]branch
 
 	fours []four
-	steps []step
 }
 
 // four is four trees that are walked at once, so that one goes on while another
-// waits for memory: where their roots are in steps, and how many steps lead to
-// the lowest leaf of any.
+// waits for memory: their roots, and how many steps lead to the lowest leaf of
+// any.
 type four struct {
-	roots [4]int32
+	roots [4]*step
 	depth int
 }
 
 // step is a branch as estimate reads it: small, so that the whole model stays
-// in the processor's cache.
+// in the processor's cache, and with nothing that would have to be checked.
 type step struct {
-	cut     float32 // of a leaf, the value
-	next    int32   // where what is at most cut leads; what is more, one further. Of a leaf, itself
-	feature int32
+	next    *[2]step // where what is at most cut leads, and what is more. Of a leaf, a pair of itself
+	cut     float32  // of a leaf, the value
+	feature uint16
 }
+
+// row is the numbers that a model looks at. What follows them is [ending], up
+// to a power of two, so that a place in it needs no check.
+type row [rowSize]float32
+
+const rowSize = 512
 
 // branch is a node of a tree: the first is the root. A leaf has no way on and
 // only a value.
@@ -118,18 +123,27 @@ func (c *cascade) check() error {
 func (c *cascade) estimate(f *features) []float64 {
 	n := len(f.units)
 	likely, kept := make([]float64, n), make([]float32, 0, n*len(c.Kept))
-	f.each(func(i int, row []float32) {
-		likely[i] = c.First.estimate(append(row, ending))
+	f.each(func(i int, r *row) {
+		likely[i] = c.First.estimate(r)
 		for _, k := range c.Kept {
-			kept = append(kept, row[k])
+			kept = append(kept, r[k])
 		}
 	})
 	out := make([]float64, n)
-	f.inContext(likely).each(func(i int, row []float32) {
-		row = append(row, kept[i*len(c.Kept):][:len(c.Kept)]...)
-		out[i] = c.Second.estimate(append(row, ending))
+	f.inContext(likely).each(func(i int, r *row) {
+		copy(r[numContext:], kept[i*len(c.Kept):][:len(c.Kept)])
+		out[i] = c.Second.estimate(r)
 	})
 	return out
+}
+
+// newRow returns one without numbers.
+func newRow() row {
+	var r row
+	for i := range r {
+		r[i] = ending
+	}
+	return r
 }
 
 // flatten lays the trees out for estimate, those of like depth together: both
@@ -138,14 +152,13 @@ func (c *cascade) estimate(f *features) []float64 {
 // where they end: the processor could not foresee that.
 func (m *model) flatten() {
 	type flat struct {
-		root  int32
+		root  *step
 		depth int
 	}
 	var trees []flat
 	grow := func(t []branch) {
-		root := int32(len(m.steps))
-		m.steps = append(m.steps, step{})
-		trees = append(trees, flat{root, m.lay(t, 0, root)})
+		root := &[2]step{} // the second of the pair is not used
+		trees = append(trees, flat{&root[0], m.lay(t, 0, root, 0)})
 	}
 	for _, t := range m.Trees {
 		grow(t)
@@ -155,25 +168,33 @@ func (m *model) flatten() {
 	}
 	slices.SortStableFunc(trees, func(a, b flat) int { return cmp.Compare(a.depth, b.depth) })
 	for g := range slices.Chunk(trees, 4) {
-		m.fours = append(m.fours, four{[4]int32{g[0].root, g[1].root, g[2].root, g[3].root}, g[3].depth})
+		m.fours = append(m.fours, four{[4]*step{g[0].root, g[1].root, g[2].root, g[3].root}, g[3].depth})
 	}
 }
 
-// lay writes branch b of a tree, and all below it, to step at, and returns how
-// many steps there are below.
-func (m *model) lay(t []branch, b int, at int32) (depth int) {
+// lay writes branch b of a tree into a pair of steps, and what is below it into
+// others, and returns how many steps there are below.
+func (m *model) lay(t []branch, b int, to *[2]step, at int) (depth int) {
 	from := t[b]
 	if from.Left == 0 {
-		m.steps[at] = step{cut: from.Value, next: at, feature: int32(m.Features)}
+		to[at] = step{cut: from.Value, feature: uint16(m.Features)}
+		if at == 0 {
+			to[at].next = to
+			return 0
+		}
+		to[at].next = &[2]step{to[at], to[at]}
+		to[at].next[0].next = to[at].next
 		return 0
 	}
-	next := int32(len(m.steps))
-	m.steps = append(m.steps, step{}, step{})
-	m.steps[at] = step{cut: from.Cut, next: next, feature: int32(from.Feature)}
-	return 1 + max(m.lay(t, from.Left, next), m.lay(t, from.Right, next+1))
+	next := &[2]step{}
+	to[at] = step{cut: from.Cut, next: next, feature: uint16(from.Feature)}
+	return 1 + max(m.lay(t, from.Left, next, 0), m.lay(t, from.Right, next, 1))
 }
 
 func (m *model) check(features int) error {
+	if m.Features >= rowSize {
+		return fmt.Errorf("%d features are too many", m.Features)
+	}
 	if m.Features != features {
 		return fmt.Errorf("made for %d features, there are %d: learn it anew", m.Features, features)
 	}
@@ -193,16 +214,16 @@ func (m *model) check(features int) error {
 	return nil
 }
 
-// ending is what comes after the features of a row: the feature of leaves.
+// ending is what comes after the numbers of a row: the feature of leaves.
 var ending = float32(math.Inf(-1))
 
-// estimate takes a row with its ending.
-func (m *model) estimate(row []float32) float64 {
-	sum, steps := m.Base, m.steps
-	for _, g := range m.fours {
-		a, b, c, d := &steps[g.roots[0]], &steps[g.roots[1]], &steps[g.roots[2]], &steps[g.roots[3]]
+func (m *model) estimate(r *row) float64 {
+	sum := m.Base
+	for i := range m.fours {
+		g := &m.fours[i]
+		a, b, c, d := g.roots[0], g.roots[1], g.roots[2], g.roots[3]
 		for range g.depth {
-			a, b, c, d = &steps[a.way(row)], &steps[b.way(row)], &steps[c.way(row)], &steps[d.way(row)]
+			a, b, c, d = a.way(r), b.way(r), c.way(r), d.way(r)
 		}
 		sum += float64(a.cut) + float64(b.cut) + float64(c.cut) + float64(d.cut)
 	}
@@ -210,10 +231,10 @@ func (m *model) estimate(row []float32) float64 {
 }
 
 // way is the next step, worked out without a branch.
-func (s *step) way(row []float32) int32 {
-	more := int32(0)
-	if !(row[s.feature] <= s.cut) {
+func (s *step) way(r *row) *step {
+	more := 0
+	if !(r[s.feature%rowSize] <= s.cut) {
 		more = 1
 	}
-	return s.next + more
+	return &s.next[more&1]
 }

@@ -1,6 +1,8 @@
 package extract
 
 import (
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,34 @@ func TestModelFitsTheFeatures(t *testing.T) {
 	for i, row := range d.Context(make([]float64, len(units))) {
 		if len(row) != numContext {
 			t.Errorf("unit %d has %d numbers of its context, want %d", i, len(row), numContext)
+		}
+	}
+}
+
+// TestEstimateFollowsTheTrees compares the laid out trees with the branches that
+// they were made of.
+func TestEstimateFollowsTheTrees(t *testing.T) {
+	m := &learned().First
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		r := newRow()
+		for i := range numFeatures {
+			r[i] = float32(rng.NormFloat64() * 3)
+		}
+		want := m.Base
+		for _, tree := range m.Trees {
+			b := tree[0]
+			for b.Left != 0 {
+				if r[b.Feature] <= b.Cut {
+					b = tree[b.Left]
+				} else {
+					b = tree[b.Right]
+				}
+			}
+			want += float64(b.Value)
+		}
+		if want = 1 / (1 + math.Exp(-want)); math.Abs(m.estimate(&r)-want) > 1e-9 {
+			t.Fatalf("got %v, want %v", m.estimate(&r), want)
 		}
 	}
 }
