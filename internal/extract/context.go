@@ -16,7 +16,7 @@ type context struct {
 	before, after []int        // units to the nearest one that is likely
 	above         [101]float64 // words of units that are at least that likely, in hundredths
 	row           row
-	n             int // how much of row is filled in
+	n             int        // how much of row is filled in
 	logs          [2]float32 // of the words of the main text, and of all
 
 	expected                       float64 // units of the main text
@@ -55,6 +55,7 @@ func (f *features) inContext(likely []float64) *context {
 			next = i
 		}
 	}
+	c.logs = [2]float32{log1p(max(c.taken[n], 1e-9)), log1p(float64(f.words[n]))}
 	for k := 99; k >= 0; k-- {
 		c.above[k] += c.above[k+1]
 	}
@@ -102,11 +103,10 @@ func (c *context) add(x ...float32) {
 // numContext is the length of a row of a context.
 const numContext = 36
 
-// each calls use with the row of each unit; the row is only good until it
-// returns.
-func (c *context) each(use func(i int, r *row)) {
-	sections, at := c.sections()
-	for i, u := range c.units {
+// each is as that of features.
+func (c *context) each(l *layout, from, to int, use func(i int, r *row)) {
+	for i := from; i < to; i++ {
+		u := c.units[i]
 		c.n = 0
 		p := c.likely[i]
 		c.add(float32(math.Log((p+1e-3)/(1-p+1e-3))), c.at(i-2), c.at(i-1), c.at(i+1), c.at(i+2))
@@ -119,7 +119,7 @@ func (c *context) each(use func(i int, r *row)) {
 			s := c.sums[n.at]
 			c.add(c.mean(s.first, s.end))
 		}
-		s := &sections[at[i]]
+		s := &l.sections[l.at[i]]
 		c.add(c.mean(s.first, s.end), c.at(s.head))
 		for _, g := range []*kin{c.near[i], c.alike[i]} {
 			c.add(float32(g.likely/float64(g.words)), lg(g.n))
@@ -134,9 +134,6 @@ func (c *context) each(use func(i int, r *row)) {
 func (c *context) page(i int) {
 	n := len(c.likely)
 	words, taken := float64(c.words[n]), max(c.taken[n], 1e-9)
-	if i == 0 {
-		c.logs = [2]float32{log1p(taken), log1p(words)}
-	}
 	c.add(float32(taken/words), c.logs[0], c.logs[1], float32(c.links/taken), float32(c.running/taken), float32(c.headings/taken),
 		float32(taken/max(c.expected, 1e-9)), float32(c.sure/taken))
 	c.add(float32(c.taken[i]/taken), log1p(taken-c.taken[i]), log1p(c.taken[i]), lg(c.before[i]), lg(c.after[i]))
@@ -150,9 +147,8 @@ func log1p(x float64) float32 { return float32(math.Log1p(x)) }
 // after what the first one thinks of each.
 func (d *Doc) Context(likely []float64) [][]float32 {
 	f := d.features()
-	f.count()
-	f.findKin()
+	l := f.layOut()
 	rows := make([][]float32, len(f.units))
-	f.inContext(likely).each(func(i int, r *row) { rows[i] = slices.Clone(r[:numContext]) })
+	f.inContext(likely).each(l, 0, len(f.units), func(i int, r *row) { rows[i] = slices.Clone(r[:numContext]) })
 	return rows
 }

@@ -67,9 +67,6 @@ func (f *features) findSequels() {
 func (f *features) findCues() {
 	n := len(f.units)
 	c := cues{dates: make([]int, n+1), prices: make([]int, n+1), ranks: make([]int, n+1), articles: make([]int, len(f.nodes))}
-	for k := range c.last {
-		c.last[k] = -1
-	}
 	rank := 2
 	if f.heading != nil {
 		rank = f.heading.heading()
@@ -120,7 +117,21 @@ func (f *features) introduced(u *unit, i int) {
 	}
 	steps, part := f.toHeading(u)
 	f.add(steps, part)
-	if u.size > cueSize {
+	f.passCue(i)
+}
+
+// lastCues finds the last cues before a unit.
+func (f *features) lastCues(before int) {
+	for k := range f.cues.last {
+		f.cues.last[k] = -1
+	}
+	for i := range before {
+		f.passCue(i)
+	}
+}
+
+func (f *features) passCue(i int) {
+	if f.units[i].size > cueSize {
 		return
 	}
 	for k := range f.cues.last {

@@ -55,10 +55,9 @@ func TestKinStandInLikeBoxes(t *testing.T) {
 // units that are taken than among such that are not.
 func TestContextSeesTheOthers(t *testing.T) {
 	f := parse(t, strings.Split(strings.TrimSuffix(paras(0, 5), "\n"), "\n")...).features()
-	f.count()
-	f.findKin()
+	l := f.layOut()
 	around := func(likely ...float64) (mean, before float32) {
-		f.inContext(likely).each(func(i int, row *row) {
+		f.inContext(likely).each(l, 0, len(f.units), func(i int, row *row) {
 			if i == 2 {
 				mean, before = row[5], row[2]
 			}

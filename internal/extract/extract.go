@@ -92,6 +92,7 @@ type Doc struct {
 	width, height int             // of the viewport
 	about         []float32       // what kind of page it says it is, one for each of kinds
 	description   map[string]bool // words of what it says of itself
+	said          pairs           // of what its structured data says
 	root          *node
 	frames        []*node
 }

@@ -25,48 +25,64 @@ type features struct {
 	ui      []float64 // those of interfaces
 	same    map[string]int
 	cues    cues
-	near    []*kin                   // of each unit, by the three nearest boxes
-	alike   []*kin                   // and by all
+	near    []*kin // of each unit, by the three nearest boxes
+	alike   []*kin // and by all
 	row     row
-	n       int                      // how much of row is filled in
+	n       int // how much of row is filled in
 }
 
-// each calls use with the row of each unit; the row is only good until it
-// returns.
-func (f *features) each(use func(i int, r *row)) {
+// layout is what has to be known of the whole page before rows are made.
+type layout struct {
+	sections      []section
+	at            []int // of each unit, which section it is in
+	before, after []int // how far it is to running text
+	first, last   int   // running text
+	sorts         []float32
+}
+
+func (f *features) layOut() *layout {
 	f.count()
 	f.findCues()
 	f.findKin()
-	sections, at := f.sections()
-	before, after := f.toRunning()
-	first, last := f.running()
-	sorts := f.doc.sorts()
-	for i, u := range f.units {
+	l := &layout{sorts: f.doc.sorts()}
+	l.sections, l.at = f.sections()
+	l.before, l.after = f.toRunning()
+	l.first, l.last = f.running()
+	return l
+}
+
+// each calls use with the row of each unit from one up to another; the row is
+// only good until it returns. Several copies of f may do so at once.
+func (f *features) each(l *layout, from, to int, use func(i int, r *row)) {
+	f.lastCues(from)
+	for i := from; i < to; i++ {
+		u, s := f.units[i], &l.sections[l.at[i]]
 		f.n = 0
 		f.own(u, i)
 		f.beside(i)
 		f.position(u, i)
-		f.add(lg(before[i]), lg(after[i]), clamp(i-first), clamp(last-i))
-		f.section(&sections[at[i]], i)
+		f.add(lg(l.before[i]), lg(l.after[i]), clamp(i-l.first), clamp(l.last-i))
+		f.section(s, i)
 		f.blocks(u)
 		f.repetition(u)
 		f.add(share(f.title, u.key()))
 		f.add(f.lexical[i][:]...)
 		f.add(f.uiAround(u)...)
-		if h := sections[at[i]].head; h >= 0 {
-			f.add(f.lexical[h][:]...)
+		if s.head >= 0 {
+			f.add(f.lexical[s.head][:]...)
 		} else {
 			f.add(none[:]...)
 		}
 		f.add(f.rules.of(i)...)
 		f.add(share(f.doc.description, u.key()))
+		f.add(f.doc.said.repeats(u.key()))
 		f.add(f.doc.about...)
 		f.kinship(f.near[i], i)
 		f.kinship(f.alike[i], i)
 		f.nth(u)
 		f.introduced(u, i)
 		f.dated(u, i)
-		f.add(sorts...)
+		f.add(l.sorts...)
 		use(i, &f.row)
 	}
 }
@@ -150,7 +166,7 @@ func (f *features) own(u *unit, i int) {
 }
 
 // numFeatures is the length of a row.
-const numFeatures = 277
+const numFeatures = 279
 
 func endsSentence(s string) bool {
 	if s == "" {
@@ -173,10 +189,15 @@ func countWords(s string) wordCount {
 	var w wordCount
 	in := false
 	for _, r := range s {
-		letter := unicode.IsLetter(r)
+		var letter, number, upper bool
+		if r < unicode.MaxASCII {
+			small := r | 0x20
+			letter, number, upper = 'a' <= small && small <= 'z', '0' <= r && r <= '9', 'A' <= r && r <= 'Z'
+		} else {
+			letter, number, upper = unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsUpper(r)
+		}
 		switch {
-		case letter || unicode.IsNumber(r):
-			upper := unicode.IsUpper(r)
+		case letter || number:
 			if !in {
 				w.words++
 				if upper {
@@ -385,7 +406,7 @@ func (f *features) repetition(u *unit) {
 func (d *Doc) Units() []Unit {
 	f := d.features()
 	units := make([]Unit, len(f.units))
-	f.each(func(i int, r *row) {
+	f.each(f.layOut(), 0, len(f.units), func(i int, r *row) {
 		u := f.units[i]
 		var b strings.Builder
 		for _, k := range u.kids {

@@ -20,6 +20,12 @@ const (
 	leastText = 100
 	// unsure is the promise below which a choice is no better than the rules.
 	unsure = 0.25
+	// alikeShare is how much of an estimate is that of all units in boxes of the
+	// same names: of the parts of cards, all are taken or none, as a rule.
+	alikeShare = 0.5
+	// tight is what a word taken costs beside one that is wanted: text that does
+	// not belong misleads more than some that is missing.
+	tight = 1.2
 )
 
 // selection says what of a page is rendered: what is below top, without skip.
@@ -45,7 +51,7 @@ func (d *Doc) focus() selection {
 	in := v.kept
 	if len(o.units) <= hugePage {
 		f := newFeatures(o, d, v)
-		likely := learned().estimate(f)
+		likely := f.evened(learned().estimate(f))
 		if chosen, promise := o.choose(likely, f.words); promise >= unsure {
 			in = chosen
 			o.siblings(in)
@@ -158,11 +164,25 @@ type whole struct {
 	likely float64 // the mean
 }
 
+// evened moves each estimate towards those of the units like it.
+func (f *features) evened(likely []float64) []float64 {
+	for _, g := range f.alike {
+		g.likely = 0
+	}
+	for i, p := range likely {
+		f.alike[i].likely += p * float64(f.words[i+1]-f.words[i])
+	}
+	for i, g := range f.alike {
+		likely[i] += alikeShare * (g.likely/float64(g.words) - likely[i])
+	}
+	return likely
+}
+
 // choose takes the units that promise the best harmony of precision and
-// recall, and returns that promise. Of those that are likely p, a share p belongs to the main text; with
-// hits the likely words taken, taken all of those, and expected the likely
-// words of the page, that is 2·hits/(taken+expected). Tables and code blocks
-// are taken as a whole.
+// recall, and returns that promise. Of those that are likely p, a share p belongs
+// to the main text; with hits the likely words taken, taken all of those, and
+// expected the likely words of the page, that is 2·hits/(tight·taken+expected).
+// Tables and code blocks are taken as a whole.
 func (o *outline) choose(likely []float64, words []int) (in []bool, promise float64) {
 	groups := o.groups(likely, words)
 	slices.SortStableFunc(groups, func(a, b *whole) int { return cmp.Compare(b.likely, a.likely) })
@@ -174,7 +194,7 @@ func (o *outline) choose(likely []float64, words []int) (in []bool, promise floa
 	for i, g := range groups {
 		hits += g.likely * float64(g.words)
 		taken += float64(g.words)
-		if f := 2 * hits / (taken + expected); f > promise {
+		if f := 2 * hits / (tight*taken + expected); f > promise {
 			promise, end = f, i+1
 		}
 	}

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -163,5 +164,29 @@ func BenchmarkTextOfHugePage(b *testing.B) {
 				d.Links("page.example")
 			}
 		})
+	}
+}
+
+// TestMemoryOfHugePage: what a page of 250,000 nodes takes from the stream to
+// its text is bounded: twice what was seen, and some.
+func TestMemoryOfHugePage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("bellglass-page 1\n")
+	for i := range 125_000 {
+		fmt.Fprintf(&b, "<p\nTline %d\n>\n", i)
+	}
+	stream := b.String()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := Parse(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := d.Text(TextOptions{})
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 300 {
+		t.Errorf("%d MB were allocated", n)
+	} else {
+		t.Logf("%d MB were allocated for %d characters", n, len(text))
 	}
 }

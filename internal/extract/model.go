@@ -121,18 +121,24 @@ func (c *cascade) check() error {
 
 // estimate says of each unit of a page how likely it belongs to the main text.
 func (c *cascade) estimate(f *features) []float64 {
-	n := len(f.units)
-	likely, kept := make([]float64, n), make([]float32, 0, n*len(c.Kept))
-	f.each(func(i int, r *row) {
-		likely[i] = c.First.estimate(r)
-		for _, k := range c.Kept {
-			kept = append(kept, r[k])
-		}
+	n, also := len(f.units), len(c.Kept)
+	likely, kept, l := make([]float64, n), make([]float32, n*also), f.layOut()
+	inParts(n, func(from, to int) {
+		g := *f // with a row of its own
+		g.each(l, from, to, func(i int, r *row) {
+			likely[i] = c.First.estimate(r)
+			for j, k := range c.Kept {
+				kept[i*also+j] = r[k]
+			}
+		})
 	})
-	out := make([]float64, n)
-	f.inContext(likely).each(func(i int, r *row) {
-		copy(r[numContext:], kept[i*len(c.Kept):][:len(c.Kept)])
-		out[i] = c.Second.estimate(r)
+	out, around := make([]float64, n), f.inContext(likely)
+	inParts(n, func(from, to int) {
+		g := *around
+		g.each(l, from, to, func(i int, r *row) {
+			copy(r[numContext:], kept[i*also:][:also])
+			out[i] = c.Second.estimate(r)
+		})
 	})
 	return out
 }

@@ -14,6 +14,7 @@ type outline struct {
 	heading *unit           // the page's own heading, if there is one
 	title   map[string]bool // words of the document's title
 	spare   []unit
+	blank   []sums // not used yet
 }
 
 // unit is a run of text without a block edge in it: a paragraph, a heading,
@@ -98,7 +99,12 @@ func (n *node) opens() bool {
 
 // collect gathers the units below n and returns their sums.
 func (o *outline) collect(n *node, linked, fixed bool) *sums {
-	s := &sums{first: len(o.units)}
+	if len(o.blank) == 0 {
+		o.blank = make([]sums, manyNodes)
+	}
+	s := &o.blank[0]
+	o.blank = o.blank[1:]
+	s.first = len(o.units)
 	o.sums[n.at] = s
 	linked = linked || n.is("a")
 	fixed = fixed || n.is("table", "pre")

@@ -16,8 +16,9 @@ import (
 // cut, noscript, width, height, passwords, captcha and told. Then:
 //
 //	=title …  =url …  =base …  =lang …   about the document
-//	=about …  =description …             what it says of itself: words of
-//	                                 kinds, and its description
+//	=about …  =description …  =said …  what it says of itself: words of kinds,
+//	                                 its description, and what its structured
+//	                                 data says of things
 //	=hidden …                        a stretch of hidden text, if told is 1
 //	<name TAB key=value …            opens a block
 //	(name TAB key=value …            opens an inline element
@@ -180,6 +181,8 @@ func (p *parser) property(s string) {
 		p.doc.Lang = Line(value, 35)
 	case "about":
 		p.doc.about = kindsIn(value)
+	case "said":
+		p.doc.said = pairsOf(Line(value, 2*maxSaid))
 	case "hidden":
 		p.doc.tell(value)
 	case "description":

@@ -372,18 +372,29 @@ const fallback = () => {
   return n;
 };
 
-// about lists the kinds of thing that the page says it is: the types in its
-// structured data, and Open Graph's.
+// said is the descriptions and texts in the page's structured data, and about
+// the kinds of thing that the page says it is: the types there, and Open Graph's.
+const SAID = 20000; // characters
+let said = '';
 const about = () => {
   const kinds = new Set();
   for (const e of querySelectorAll.call(document, 'script[type="application/ld+json"]')) {
     const t = firstChild.call(e);
     if (!t || nodeType.call(t) !== 3) continue;
-    for (const m of charData.call(t).slice(0, 100000).matchAll(/"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"/g)) if (kinds.size < 100) kinds.add(m[1]);
+    const data = charData.call(t).slice(0, 100000);
+    for (const m of data.matchAll(/"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"/g)) if (kinds.size < 100) kinds.add(m[1]);
+    for (const m of data.matchAll(/"(?:description|articleBody|text)"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")/g)) if (said.length < SAID) said += plainly(m[1]) + ' ';
   }
   const m = /^\s*([a-z]+)/i.exec(meta('meta[property="og:type"]'));
   if (m) kinds.add('og:' + m[1].toLowerCase());
   return [...kinds].join(' ');
+};
+
+// plainly is the text of a string in JSON that may hold HTML.
+const plainly = json => {
+  let s = '';
+  try { s = JSON.parse(json.replace(/[\n\r\t]/g, ' ')); } catch { /* no string after all */ }
+  return s.replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/<[^>]*>/g, ' ').replace(/&#?\w+;/g, ' ').slice(0, SAID);
 };
 const meta = selector => {
   const e = querySelector.call(document, selector);
@@ -404,6 +415,6 @@ const head = [`bellglass-page 1\thidden=${hiddenChars}\tunrendered=${unrendered}
   `\tframes=${frames}\tbusy=${+busy}\tcut=${+cut}\tnoscript=${noscript}\twidth=${viewWidth}\theight=${viewHeight}` +
   `\tpasswords=${querySelectorAll.call(document, 'input[type=password]').length}\tcaptcha=${+(querySelector.call(document, CAPTCHA) !== null)}`,
   '=title ' + escape(title.call(document)), '=url ' + escape(documentURL.call(document)), '=base ' + escape(baseURI.call(document)), '=lang ' + escape(attr(rootElement, 'lang')),
-  '=about ' + about(), '=description ' + escape(meta('meta[name=description]') + ' ' + meta('meta[property="og:description"]'))];
+  '=about ' + about(), '=said ' + escape(said), '=description ' + escape(meta('meta[name=description]') + ' ' + meta('meta[property="og:description"]'))];
 if (options.hidden) head[0] += '\ttold=1';
 return head.concat(left.map(s => '=hidden ' + escape(s)), out).join('\n');

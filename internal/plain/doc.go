@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -104,7 +105,7 @@ func (d *Doc) walk(root *html.Node, url string, noscript bool) (*extract.Doc, er
 		w.nodes, number(w.cut), number(d.facts.busy), d.facts.noscript, viewportWidth, viewportHeight)
 	for _, line := range [][2]string{
 		{"title", d.facts.title}, {"url", url}, {"base", base}, {"lang", attr(doc, "lang")},
-		{"about", d.facts.about}, {"description", d.facts.description},
+		{"about", d.facts.about}, {"description", d.facts.description}, {"said", d.facts.said},
 	} {
 		b.WriteString("=" + line[0] + " " + escape(line[1]) + "\n")
 	}
@@ -121,7 +122,7 @@ func number(b bool) int {
 
 // facts are what a document says besides its text.
 type facts struct {
-	title, base, about, description, refresh string
+	title, base, about, description, said, refresh string
 
 	sheets       []string
 	linkedSheets bool
@@ -141,10 +142,13 @@ const (
 	maxAbout       = 100_000 // characters of one block of structured data
 	maxKinds       = 100
 	maxDescription = 500
+	maxSaid        = 20_000
 )
 
 var (
 	types  = regexp.MustCompile(`"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"`)
+	texts  = regexp.MustCompile(`"(?:description|articleBody|text)"\s*:\s*("(?:[^"\\]|\\.)*")`)
+	entity = regexp.MustCompile(`&#?\w+;`)
 	ogType = regexp.MustCompile(`(?i)^\s*([a-z]+)`)
 	markup = regexp.MustCompile(`<[^>]*>`)
 )
@@ -219,10 +223,31 @@ func (f *facts) script(n *html.Node, kind func(string)) {
 	case "", "module", "text/javascript", "application/javascript":
 		f.scripts++
 	case "application/ld+json":
-		for _, m := range types.FindAllStringSubmatch(clip(text, maxAbout), maxKinds) {
+		data := clip(text, maxAbout)
+		for _, m := range types.FindAllStringSubmatch(data, maxKinds) {
 			kind(m[1])
 		}
+		for _, m := range texts.FindAllStringSubmatch(data, maxKinds) {
+			if len(f.said) < maxSaid {
+				f.said += clip(plainly(m[1]), maxSaid) + " "
+			}
+		}
 	}
+}
+
+// Markup in a string of structured data, which may be escaped once more.
+var (
+	spaces = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
+	angles = strings.NewReplacer("&lt;", "<", "&gt;", ">")
+)
+
+// plainly is the text of a string in JSON that may hold HTML.
+func plainly(quoted string) string {
+	var s string
+	if json.Unmarshal([]byte(spaces.Replace(quoted)), &s) != nil {
+		return ""
+	}
+	return entity.ReplaceAllString(markup.ReplaceAllString(angles.Replace(s), " "), " ")
 }
 
 // mountPoints are the names that frameworks give, by default or by custom, to
