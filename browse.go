@@ -113,7 +113,9 @@ type Result struct {
 // Browser only; everything else is told by the Result.
 func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	var res Result
-	page, head, release, err := b.read(ctx, "browse", r)
+	const op = "browse"
+	ctx = b.timed(ctx, op)
+	page, head, release, err := b.read(ctx, op, r)
 	if err != nil {
 		return Result{}, err
 	}
@@ -122,6 +124,7 @@ func (b *Browser) Browse(ctx context.Context, r Request) (Result, error) {
 	if page == nil {
 		return res, nil
 	}
+	defer b.span(ctx, SpanRender)()
 	text := page.text(extract.TextOptions{Whole: r.Whole})
 	var cut extract.Cut
 	if r.Query != "" {
@@ -158,7 +161,9 @@ type Links struct {
 // first. Errors are as with [Browser.Browse].
 func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 	var res Links
-	page, head, release, err := b.read(ctx, "links", r)
+	const op = "links"
+	ctx = b.timed(ctx, op)
+	page, head, release, err := b.read(ctx, op, r)
 	if err != nil {
 		return Links{}, err
 	}
@@ -167,6 +172,7 @@ func (b *Browser) Links(ctx context.Context, r Request) (Links, error) {
 	if page == nil {
 		return res, nil
 	}
+	defer b.span(ctx, SpanRender)()
 	all := page.links(r.Query)
 	res.Total = len(all)
 	from := min(r.Offset, len(all))
@@ -203,6 +209,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 	if err != nil {
 		return nil, Head{}, nil, err
 	}
+	whole := b.span(ctx, SpanCall)
 	free := func() {}
 	ended := false
 	defer func() {
@@ -214,7 +221,7 @@ func (b *Browser) read(ctx context.Context, op string, r Request) (page *reading
 	page, head = b.readPage(ctx, op, r, &free)
 	b.stats.call(&head)
 	ended = true
-	return page, head, func() { free(); done() }, nil
+	return page, head, func() { whole(); free(); done() }, nil
 }
 
 // readPage sets free when there is a page to give back.
@@ -243,7 +250,9 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 			return got, head
 		}
 	}
+	acquired := b.span(ctx, SpanAcquire) // and the rest of it in lease
 	leave, err := b.fleet.Admit(ctx, r.Principal.Tenant)
+	acquired()
 	if err == nil {
 		if err = b.spend(r.Principal.Tenant); err != nil {
 			leave()
@@ -267,13 +276,17 @@ func (b *Browser) readPage(ctx context.Context, op string, r Request, free *func
 		return fail(deadlineFirst(ctx, err), run)
 	}
 	b.headOf(&head, page)
-	if err := b.judge(page, run); err != nil {
+	guarded := b.span(ctx, SpanGuard)
+	err = b.judge(page, run)
+	guarded()
+	if err != nil {
 		head.Title, head.HiddenChars, head.HiddenBlocks = "", 0, 0
 		if !isSiteOutcome(err) {
 			head.HTTPStatus, head.ContentType = 0, ""
 		}
 		return fail(err, run)
 	}
+	defer b.span(ctx, SpanRender)()
 	if got, err = b.newReading(ctx, page); err != nil {
 		b.headOfFailure(&head, page, err)
 		return fail(deadlineFirst(ctx, err), run)
@@ -328,14 +341,17 @@ func (b *Browser) attempt(ctx context.Context, r tab.Request, tenant string, run
 	r.MaxBytes = b.o.MaxPageBytes
 	r.Header, r.Check = egress.ReasonHeader, b.check
 	r.Take, r.Render, r.Intercept = wants, rendered, r.Head > 0 || looksRaw(r.URL)
-	r.Unstick = func(d time.Duration) { run.CutSilent(d) }
+	r.Unstick, r.Span = func(d time.Duration) { run.CutSilent(d) }, b.tabSpans()
 	for try := 0; ; try++ {
 		var slot *slot
 		slot, release, err = b.lease(ctx, tenant)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := permit(ctx); err != nil {
+		permitted := b.span(ctx, SpanRobots)
+		err := permit(ctx)
+		permitted()
+		if err != nil {
 			return nil, release, err
 		}
 		slot.end.Assign(run)

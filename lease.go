@@ -55,6 +55,7 @@ func (b *Browser) newFleet() *pool.Fleet[*worker] {
 // lease gives an admitted call a blank page of the tenant's browser, and starts
 // or replaces browsers when needed.
 func (b *Browser) lease(ctx context.Context, tenant string) (*slot, func(), error) {
+	defer b.span(ctx, SpanAcquire)()
 	for try := 0; ; try++ {
 		w, done, err := b.fleet.Lease(ctx, tenant)
 		if err != nil {

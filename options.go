@@ -149,6 +149,11 @@ type Options struct {
 	// OnConnection, if not nil, is called for every decision of the proxy and
 	// for every close, from many goroutines. It must not block.
 	OnConnection func(egress.Event)
+	// OnSpan, if not nil, is called when a part of a call has ended, with the
+	// caller's context (its values, that is: it may have ended), so that a bridge
+	// to OpenTelemetry finds the span that the call is part of. It may be called
+	// from several goroutines and must not block. If nil, nothing is timed.
+	OnSpan func(context.Context, Span)
 
 	// UnsafeBrowserFlags are appended to Chromium's command line. They can
 	// open any seal; they exist for tests (a test authority to trust).

@@ -224,6 +224,8 @@ func (b *Browser) Open(ctx context.Context, who Principal, o SessionOptions) (*S
 	if err != nil {
 		return nil, fmt.Errorf("bellglass: session options: %w", err)
 	}
+	ctx = b.timed(ctx, "open")
+	defer b.span(ctx, SpanCall)()
 	ctx, done, err := b.enter(ctx)
 	if errors.Is(err, pool.ErrDraining) {
 		return nil, explain("open", err, nil)
@@ -288,6 +290,7 @@ func (s *Session) enliven(ctx context.Context, held held) error {
 	held.end.Assign(s.run)
 	live, err := held.tab.Live(ctx, tab.LiveOptions{
 		Timeout: s.b.o.NavigationTimeout, MaxBytes: s.b.o.MaxPageBytes, Header: egress.ReasonHeader,
+		Span:  s.b.tabSpans(),
 		Check: s.checkPlace, Send: s.maySend, SendFrame: s.maySendFrame, Unstick: func(d time.Duration) { s.run.CutSilent(d) }, Real: s.o.RealTime, Quiet: s.o.RealQuiet,
 	})
 	s.live = live

@@ -22,6 +22,9 @@ func (s *Session) begin(ctx context.Context, op string) (context.Context, func()
 	if s.life.Err() != nil {
 		return nil, nil, unknownSession(op)
 	}
+	ctx = s.b.timed(ctx, op)
+	whole := s.b.span(ctx, SpanCall)
+	acquired := s.b.span(ctx, SpanAcquire)
 	ctx, leave, err := s.b.enter(ctx)
 	if errors.Is(err, pool.ErrDraining) {
 		return nil, nil, explain(op, err, nil)
@@ -51,7 +54,9 @@ func (s *Session) begin(ctx context.Context, op string) (context.Context, func()
 		return nil, nil, unknownSession(op)
 	}
 	s.idle.Stop()
+	acquired()
 	return ctx, func() {
+		whole()
 		if s.life.Err() == nil {
 			s.idle.Reset(s.o.IdleTimeout)
 		}
@@ -150,9 +155,13 @@ func (s *Session) glance(ctx context.Context) (*sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.guardFrame(f); err != nil {
+	guarded := s.b.span(ctx, SpanGuard)
+	err = s.guardFrame(f)
+	guarded()
+	if err != nil {
 		return nil, err
 	}
+	defer s.b.span(ctx, SpanRender)()
 	p := s.table.Update(f)
 	p.HTTPStatus = state.Status
 	p.URL = s.shown(state.URL)

@@ -167,6 +167,7 @@ const openTimeout = 10 * time.Second
 // open makes a blank page with a listener of its own. If that fails, the
 // browser is not used further.
 func (b *Browser) open(ctx context.Context, w *worker) (*slot, error) {
+	defer b.span(ctx, SpanContext)()
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

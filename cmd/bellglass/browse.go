@@ -118,6 +118,7 @@ type page struct {
 	Quiet  bool   `help:"Print no summary on stderr."`
 	Fail   bool   `help:"Exit with 1 if the site answers 4xx or 5xx."`
 	Tenant string `help:"On whose behalf." default:"local" env:"BELLGLASS_TENANT"`
+	Trace  bool   `help:"Say on stderr which part took how long; with --json, in its field trace."`
 	reach
 }
 
@@ -125,6 +126,24 @@ func (p page) request(whole bool) bellglass.Request {
 	return bellglass.Request{
 		Principal: bellglass.Principal{Tenant: p.Tenant, Run: newRun()},
 		URL:       p.URL, Query: p.Query, Offset: p.Offset, Whole: whole,
+	}
+}
+
+// trace has the browser tell its spans, if that was asked for.
+func (p page) trace(t *trace) func(*bellglass.Options) {
+	if p.Trace {
+		return t.onto
+	}
+	return onePage
+}
+
+// traced shows them.
+func (p page) traced(e *env, r tools.Result, t *trace) {
+	switch {
+	case p.Trace && p.JSON:
+		r.Fields["trace"] = t.list()
+	case p.Trace:
+		t.print(e.stderr)
 	}
 }
 
@@ -150,7 +169,8 @@ func (c *browseCmd) Run(e *env) error {
 	if err := onBehalf(e, c.Tenant); err != nil {
 		return err
 	}
-	b, err := c.open(e, onePage)
+	var t trace
+	b, err := c.open(e, c.trace(&t))
 	if err != nil {
 		return err
 	}
@@ -172,6 +192,7 @@ func (c *browseCmd) Run(e *env) error {
 			defer showHidden(e.stderr, res)
 		}
 	}
+	c.traced(e, r, &t)
 	return c.answer(e, res.Head, r, res.Text, more)
 }
 
@@ -207,7 +228,8 @@ func (c *linksCmd) Run(e *env) error {
 	if err := onBehalf(e, c.Tenant); err != nil {
 		return err
 	}
-	b, err := c.open(e, onePage)
+	var t trace
+	b, err := c.open(e, c.trace(&t))
 	if err != nil {
 		return err
 	}
@@ -226,6 +248,7 @@ func (c *linksCmd) Run(e *env) error {
 	}
 	r := tools.RenderLinks(res)
 	r.Fields["untrusted_links"] = links
+	c.traced(e, r, &t)
 	return c.answer(e, res.Head, r, text.String(), fmt.Sprintf("%d of %d links", len(res.Links), res.Total))
 }
 

@@ -41,6 +41,7 @@ func (l *Live) Aim(ctx context.Context, n Node) (x, y float64, now *digest.Eleme
 	if err != nil {
 		return 0, 0, nil, err
 	}
+	defer l.spans.begin(ctx, spanAim)()
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
 	var last error
@@ -168,7 +169,10 @@ func (l *Live) act(ctx context.Context, do func(alive context.Context, t *Tab) e
 	alive, stop := t.whileAlive(ctx)
 	defer stop()
 	l.turn(t, actSpan)
-	if err := do(alive, t); err != nil {
+	acted := l.spans.begin(ctx, spanAct)
+	err = do(alive, t)
+	acted()
+	if err != nil {
 		return l.after(ctx, t, err)
 	}
 	return l.after(ctx, t, l.run(ctx, t))

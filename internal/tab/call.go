@@ -124,7 +124,10 @@ func (l *Live) run(ctx context.Context, t *Tab) error {
 
 // settle waits until the page has settled, and then the pages that it opened.
 func (l *Live) settle(ctx context.Context, t *Tab) error {
-	if err := t.settle(ctx); err != nil {
+	start := time.Now()
+	err := t.settle(ctx)
+	l.spans.settled(ctx, t, start)
+	if err != nil {
 		return err
 	}
 	return l.popups(ctx, t)
@@ -298,6 +301,7 @@ func (l *Live) load(ctx context.Context, start func(*Tab) func(context.Context) 
 	alive, stop := t.whileAlive(ctx)
 	defer stop()
 	err = t.settleLoad(alive, v, before)
+	l.spans.settled(ctx, t, v.started)
 	if err == nil {
 		err = l.popups(alive, t)
 	}

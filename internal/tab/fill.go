@@ -308,6 +308,7 @@ func (l *Live) Type(ctx context.Context, n Node, text string, multiline bool, ag
 		return ErrFocus
 	}
 	l.turn(t, actSpan)
+	defer l.spans.begin(ctx, spanAct)()
 	switch {
 	case text == "" && held == "some":
 		_, err = t.key(ctx, "Delete", 0)

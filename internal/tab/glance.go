@@ -26,6 +26,7 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 	if err != nil {
 		return nil, err
 	}
+	defer l.spans.begin(ctx, spanExtract)()
 	patience := glanceTimeout
 	if t.parsing() {
 		patience = lateLook

@@ -44,14 +44,18 @@ type LiveOptions struct {
 	// Quiet is how long nothing may be in flight before a page on the real
 	// clock counts as settled. If zero, 300 ms.
 	Quiet time.Duration
+	// Span is told of the parts of calls when they have ended: navigate, aim,
+	// act, settle, extract. If nil, nobody is.
+	Span func(ctx context.Context, part string, start, end time.Time)
 }
 
 // Live is a tab in use by a session: it is navigated, looked at and operated
 // call after call, and adopts the popups of its pages. Its calls must not
 // overlap. The tab is closed as any other.
 type Live struct {
-	host *Host
-	o    LiveOptions
+	host  *Host
+	o     LiveOptions
+	spans spanFunc
 
 	mu      sync.Mutex
 	pages   []*Tab    // by number, from 1; nil where closed
@@ -77,7 +81,7 @@ const (
 
 // Live turns a blank tab into one of a session. It must not have been used.
 func (t *Tab) Live(ctx context.Context, o LiveOptions) (*Live, error) {
-	l := &Live{host: t.host, o: o, pages: []*Tab{t}, shown: 1, forms: forms{frames: map[cdpt.FrameID]bool{}}}
+	l := &Live{host: t.host, o: o, spans: o.Span, pages: []*Tab{t}, shown: 1, forms: forms{frames: map[cdpt.FrameID]bool{}}}
 	t.mu.Lock()
 	if t.visit != nil || !t.live.CompareAndSwap(nil, l) {
 		t.mu.Unlock()

@@ -66,6 +66,9 @@ type Request struct {
 	pictures bool
 	// Given, if not nil, is the document at URL, which is then not fetched.
 	Given *Given
+	// Span is told of the parts of the read when they have ended: navigate,
+	// settle, extract. If nil, nobody is.
+	Span func(ctx context.Context, part string, start, end time.Time)
 }
 
 // Page is what a read found.
@@ -167,7 +170,10 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 	})
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
-	if err := t.settle(ctx); err != nil {
+	err := t.settle(ctx)
+	spans := spanFunc(r.Span)
+	spans.settled(ctx, t, v.started)
+	if err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if v.led != "" {
@@ -175,6 +181,7 @@ func (t *Tab) Read(ctx context.Context, r Request) (*Page, error) {
 		}
 		return t.page(v), err
 	}
+	defer spans.begin(ctx, spanExtract)()
 	return t.outcome(ctx)
 }
 
