@@ -3,12 +3,14 @@
 package faulttest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -39,19 +41,42 @@ func held(t *testing.T, host string) (arrived <-chan struct{}, release func()) {
 	return in, release
 }
 
+// tracked is a browser, and the function that finds the processes of it whose
+// command line holds something.
+func tracked(t *testing.T, change func(*bellglass.Options)) (b *bellglass.Browser, parts func(part string) []int) {
+	mark := lineFlag + rand.Text()
+	b = newBrowser(t, nil, func(o *bellglass.Options) {
+		o.UnsafeBrowserFlags = append(o.UnsafeBrowserFlags, mark)
+		change(o)
+	})
+	return b, func(part string) []int {
+		ours := suite.Descendants(mark)
+		for _, pid := range suite.Below(part, ours...) {
+			if !slices.Contains(ours, pid) {
+				ours = append(ours, pid)
+			}
+		}
+		return slices.DeleteFunc(ours, func(pid int) bool {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			return !strings.Contains(string(line), part)
+		})
+	}
+}
+
 // TestPartsDieUnderARead kills what a browser consists of while it waits for a
 // page. The call ends with a result, and the browser reads again.
 func TestPartsDieUnderARead(t *testing.T) {
 	for i, part := range []string{"--remote-debugging-pipe", "--type=renderer", "--type=zygote", "network.mojom", "storage.mojom", "--type=gpu"} {
 		t.Run(part, func(t *testing.T) {
-			b := newBrowser(t, nil, func(o *bellglass.Options) { short(o); o.MaxPages = 1 })
+			t.Parallel()
+			b, parts := tracked(t, func(o *bellglass.Options) { short(o); o.MaxPages = 1 })
 			recovers(t, b)
 			host := fmt.Sprintf("held-%d.test", i)
 			arrived, release := held(t, host)
 			done := make(chan bellglass.Result, 1)
 			go func() { done <- browse(t, b, "http://"+host+"/") }()
 			<-arrived
-			killed := suite.Descendants(part)
+			killed := parts(part)
 			for _, pid := range killed {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -75,14 +100,15 @@ func TestPartsDieUnderARead(t *testing.T) {
 func TestPartsStopUnderARead(t *testing.T) {
 	for i, part := range []string{"--remote-debugging-pipe", "--type=renderer", "network.mojom"} {
 		t.Run(part, func(t *testing.T) {
-			b := newBrowser(t, nil, func(o *bellglass.Options) { short(o); o.MaxPages = 1 })
+			t.Parallel()
+			b, parts := tracked(t, func(o *bellglass.Options) { short(o); o.MaxPages = 1 })
 			recovers(t, b)
 			host := fmt.Sprintf("stopped-%d.test", i)
 			arrived, release := held(t, host)
 			done := make(chan bellglass.Result, 1)
 			go func() { done <- browse(t, b, "http://"+host+"/") }()
 			<-arrived
-			for _, pid := range suite.Descendants(part) {
+			for _, pid := range parts(part) {
 				syscall.Kill(pid, syscall.SIGSTOP)
 			}
 			release()
@@ -101,7 +127,8 @@ func TestPartsStopUnderARead(t *testing.T) {
 func TestPartsDieUnderASession(t *testing.T) {
 	for _, part := range []string{"--remote-debugging-pipe", "--type=renderer", "network.mojom"} {
 		t.Run(part, func(t *testing.T) {
-			b := newBrowser(t, nil, func(o *bellglass.Options) { o.MaxPages = 1 })
+			t.Parallel()
+			b, parts := tracked(t, func(o *bellglass.Options) { o.MaxPages = 1 })
 			o := bellglass.SessionOptions{Mode: "public", AllowInsecureHTTP: true, Selectors: true}
 			s, err := b.Open(t.Context(), who, o)
 			if err != nil {
@@ -110,7 +137,7 @@ func TestPartsDieUnderASession(t *testing.T) {
 			if v := s.Navigate(t.Context(), bellglass.NavigateRequest{URL: "http://all.test/"}); v.Status != bellglass.StatusOK {
 				t.Fatalf("%s %v", v.Reason, v.Err)
 			}
-			for _, pid := range suite.Descendants(part) {
+			for _, pid := range parts(part) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 			v := s.Click(t.Context(), bellglass.ClickRequest{Selector: "#button"})
