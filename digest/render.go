@@ -163,6 +163,10 @@ func rangeLine(from, to, total int) string {
 	return fmt.Sprintf("(%s; browser_state offset=%d for the rest)\n", which, to)
 }
 
+// wholeRows is up to how many elements each line names its row, also that of the
+// line before: where there is room, a line is to be read by itself.
+const wholeRows = 50
+
 // lines writes the lines of elements from to to.
 func (p *Page) lines(o RenderOptions, from, to int) []string {
 	alike := p.alike()
@@ -173,7 +177,7 @@ func (p *Page) lines(o RenderOptions, from, to int) []string {
 		l := p.lineOptions(e, o, alike)
 		if l.row {
 			// Two of a kind are of two rows that read the same.
-			if l.same = e.Row != "" && e.Row == row && !of[e.said()]; !l.same {
+			if l.same = len(p.Elements) > wholeRows && e.Row != "" && e.Row == row && !of[e.said()]; !l.same {
 				row = e.Row
 				clear(of)
 			}

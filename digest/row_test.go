@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,9 @@ func TestTheSameRowIsNamedOnce(t *testing.T) {
 	add(f, 6, "Delete", "Invoice 2 · $50")
 	add(f, 7, "Delete", "")
 	add(f, 8, "Delete", "Invoice 2 · $50")
+	for n := range int64(wholeRows) {
+		add(f, 100+n, fmt.Sprint("Other ", n), "")
+	}
 	var tb Table
 	got := tb.Update(f).Render(RenderOptions{Nonce: "n", NoText: true})
 	want := `[0] button "Pay" in row "Invoice 1 · $40"
@@ -35,5 +39,9 @@ func TestTheSameRowIsNamedOnce(t *testing.T) {
 `
 	if !strings.Contains(got, want) {
 		t.Error(got)
+	}
+	f.Elements = f.Elements[:8]
+	if got := tb.Update(f).Render(RenderOptions{Nonce: "n", NoText: true}); strings.Contains(got, "same row") {
+		t.Error("where there is room:", got)
 	}
 }

@@ -33,7 +33,7 @@ const describe = e => {
   d.b = [Math.round(box.left), Math.round(box.top), Math.round(box.right - box.left), Math.round(box.bottom - box.top)];
   const row = rowOf(p);
   if (row) d.w = rowText(row, e);
-  const group = tag === 'input' || e.role === 'radio' || e.role === 'checkbox' ? groupOf(el) : '';
+  const group = tag in formClasses || e.role === 'radio' || e.role === 'checkbox' || e.role === 'button' ? groupOf(el) : '';
   if (group && group !== d.m) d.g = group;
   if (d.v && buried(e)) d.c = 1;
   return d;

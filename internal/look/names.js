@@ -118,6 +118,7 @@ const fallbackName = (tag, el, e) => {
   }
   let s = one(attr(el, 'data-original-title') || attr(el, 'data-title') || attr(el, 'data-tooltip') || attr(el, 'data-label') || attr(el, 'data-placeholder'));
   if (s) return s;
+  if (isTick(e) && (s = columnName(el))) return s;
   if (tag in formClasses && tag !== 'button' || e.editable) s = beside(e) || (e.unsaid = true, humanise(attr(el, 'name') || attr(el, 'id')) + (isTick(e) && attr(el, 'value') ? ' ' + attr(el, 'value') : ''));
   if (!s && e.image) s = e.image;
   if (!s && e.href) s = hrefName(e.href);
@@ -126,6 +127,17 @@ const fallbackName = (tag, el, e) => {
   if (!s && namespace.call(el) === SVG) s = shapeName(tag, el);
   if (!s && !(tag in formClasses) && !e.href) s = authorsName(el);
   return one(s) || (tag in formClasses ? e.type || tag : e.role || tag);
+};
+
+// columnName is the heading of the column that a box to tick stands in, as in a
+// table of questions.
+const columnName = el => {
+  const cell = closest.call(el, 'td'), table = cell && closest.call(cell, 'table'), row = table && selectOne.call(table, 'tr');
+  if (!row || row === parentNode.call(cell)) return '';
+  let n = 0, h = firstChild.call(row);
+  for (let c = previousElement.call(cell); c; c = previousElement.call(c)) n++;
+  for (; h && (nodeType.call(h) !== 1 || n-- > 0); h = nextSibling.call(h));
+  return h && localName.call(h) === 'th' ? one(nameText(h, null, false, 0)) : '';
 };
 
 // symbolName names a field whose label is a sign, such as a star of five.

@@ -123,7 +123,7 @@ const inButton = (p, row) => {
   return false;
 };
 
-const GROUPS = 'fieldset,[role=group],[role=radiogroup],[role=listbox],[role=menu],[role=tablist],[role=toolbar]';
+const GROUPS = 'fieldset,form[aria-label],form[aria-labelledby],dialog[aria-label],dialog[aria-labelledby],[role=dialog],[role=region],[role=form],[role=group],[role=radiogroup],[role=listbox],[role=menu],[role=tablist],[role=toolbar]';
 const groupOf = el => {
   const g = closest.call(el, GROUPS);
   if (!g || g === el) return '';

@@ -63,6 +63,7 @@ const optionCount = getter(HTMLOptionsCollection, 'length'), optionAt = HTMLOpti
 const buttonType = getter(HTMLButtonElement, 'type'), anchorHref = getter(HTMLAnchorElement, 'href'), areaHref = getter(HTMLAreaElement, 'href');
 const labelControl = getter(HTMLLabelElement, 'control'), detailsOpen = getter(HTMLDetailsElement, 'open');
 const formAction = getter(HTMLFormElement, 'action'), formMethod = getter(HTMLFormElement, 'method');
+const selectOne = Element.prototype.querySelector;
 const isConnected = getter(Node, 'isConnected');
 const mediaPaused = getter(HTMLMediaElement, 'paused');
 const nodeListLength = getter(NodeList, 'length'), nodeListAt = NodeList.prototype.item;

@@ -25,7 +25,7 @@ const visit = (el, up, st) => {
   const p = {
     el, cs, up, box: display === 'contents' && up ? up.box : el, position: cs.position, st, boxed: undefined, faint: -1, row: undefined,
     svg: tag === 'svg' || up !== null && up.svg, item: undefined,
-    role: '', pointer: open.length > 0 || cs.cursor === 'pointer', editor: false, mute: 0, inert: false, disabled: false, live: el === modal, odd: false,
+    role: '', pointer: hard > 0 || cs.cursor === 'pointer', editor: false, mute: 0, inert: false, disabled: false, live: el === modal, odd: false,
     all: partly === null || up !== null && up.all || wanted.has(el),
   };
   if (up) p.editor = up.editor, p.mute = up.mute, p.inert = up.inert, p.disabled = up.disabled, p.live ||= up.live, p.odd = up.odd;
@@ -69,7 +69,7 @@ const enter = (tag, el, p, inline, block, hinted) => {
   const how = p.inert || modal && !p.live ? '' : controlOf(tag, el, p, hinted), e = how ? note(how, tag, p) : null;
   if (e) {
     for (const o of open) o.inner++;
-    if (!TAKES_VALUE.has(tag)) open.push(e);
+    if (!TAKES_VALUE.has(tag)) open.push(e), hard += isSoft(e) ? 0 : 1;
   }
   if (tag === 'dialog' && el !== modal && matches.call(el, ':modal')) overlooked = el;
   if (PICTURES.has(tag)) picture(tag, el, p);
@@ -87,7 +87,7 @@ const enter = (tag, el, p, inline, block, hinted) => {
 };
 
 const leave = e => {
-  if (open[open.length - 1] === e) open.pop();
+  if (open[open.length - 1] === e) open.pop(), hard -= isSoft(e) ? 0 : 1;
   e.content = one(e.content);
   // What only looks or listens like a control is a wrapper if there is one in it.
   if (e.inner === 0 && (e.how === 'heard' || e.how === 'cursor') && items(e)) return void (e.gone = true);
@@ -99,14 +99,14 @@ const leave = e => {
 // speaks tells whether there is more to a drawing than that it is one: text, or
 // parts that can be clicked. What is in a control is that control's picture.
 const speaks = svg => {
-  if (open.some(e => e.how !== 'heard')) return false;
+  if (hard) return false;
   if (selectOne.call(svg, SPEAKING)) return true;
   if (!memory.ears) return false;
   const all = selectAll.call(svg, '*');
   for (let i = Math.min(nodeListLength.call(all), 3000) - 1; i >= 0; i--) if (memory.heard.has(nodeListAt.call(all, i))) return true;
   return false;
 };
-const SPEAKING = 'a,text,foreignObject,[role],[tabindex],[style*="cursor"],[cursor],' + HINTED, selectOne = Element.prototype.querySelector;
+const SPEAKING = 'a,text,foreignObject,[role],[tabindex],[style*="cursor"],[cursor],' + HINTED;
 
 // picture notes an image as something to be seen in the controls around it.
 const picture = (tag, el, p) => {

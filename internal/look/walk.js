@@ -91,7 +91,11 @@ const linesOut = () => {
 // open are the controls around the current node, outermost first. An element
 // with a label of its own mutes what is in it for the controls around it: the
 // first mute of them.
+// What only listens, or is only marked as if it did, may as well be what an
+// application is in: it is open, but its text is text. hard counts the others.
 const open = [];
+let hard = 0;
+const isSoft = e => (e.how === 'heard' || e.how === 'hint') && !e.p.pointer;
 const addName = (s, mute) => { for (let i = mute; i < open.length; i++) if (open[i].content.length < NAME_CHARS) open[i].content += s; };
 
 // --- text --------------------------------------------------------------------------
@@ -105,7 +109,7 @@ const text = (n, p) => {
     if (data) space(), gap = true, addName(' ', p.mute);
     return;
   }
-  const control = open.length > 0 || p.editor, run = { n, data, p, control, breaks, gap, in: undefined, l: 0, t: 0, r: 0, b: 0, s: '' };
+  const control = hard > 0 || p.editor, run = { n, data, p, control, breaks, gap, in: undefined, l: 0, t: 0, r: 0, b: 0, s: '' };
   gap = false;
   if (p.editor) return void runs.push(run);
   if (!boxed(p)) return hide(data);
@@ -196,7 +200,7 @@ const controlOf = (tag, el, p, hinted) => {
   }
   if (tag === 'label' || el === rootElement || el === bodyElement) return '';
   if (memory.ears && memory.heard.has(el)) return 'heard';
-  return p.pointer && !p.up?.pointer && !open.length ? 'cursor' : '';
+  return p.pointer && !p.up?.pointer && !hard ? 'cursor' : '';
 };
 
 const note = (how, tag, p) => {

@@ -8,7 +8,12 @@
 	const { apply, getOwnPropertyDescriptor } = Reflect, Fault = DOMException, Told = Event, { defineProperty } = Object;
 	const send = EventTarget.prototype.dispatchEvent, reject = Promise.reject.bind(Promise), here = globalThis;
 	let left = 50; // of one document
-	const say = what => { if (left-- > 0) apply(send, here, [new Told(prefix + what)]); };
+	let observes = false;
+	const say = what => {
+		if (what === 'observer' ? observes : left-- <= 0) return;
+		observes ||= what === 'observer';
+		apply(send, here, [new Told(prefix + what)]);
+	};
 	const wrap = (holder, key, what, instead) => {
 		const d = holder && getOwnPropertyDescriptor(holder, key);
 		if (!d || typeof d.value !== 'function' || !d.configurable) return;
@@ -35,6 +40,7 @@
 		['Bluetooth', 'requestDevice', 'device', cancelled], ['USB', 'requestDevice', 'device', cancelled],
 		['HID', 'requestDevice', 'device', cancelled], ['Serial', 'requestPort', 'device', cancelled],
 	]) for (const key of keys.split(' ')) wrap(of(type), key, what, instead);
+	wrap(of('IntersectionObserver'), 'observe', 'observer'); // asks nobody, but see Live.Observed
 	wrap(here.Notification, 'requestPermission', 'notifications');
 	wrap(here.IdleDetector, 'requestPermission', 'idle detection');
 	wrap(here, 'queryLocalFonts', 'fonts');

@@ -48,8 +48,8 @@ func (l *Live) observed(ctx context.Context, t *Tab) error {
 	return l.run(ctx, t)
 }
 
-// Observed is for a page that was just loaded: what it shows where that has come
-// into view, it hears with its first frame.
+// Observed is for a page that was just loaded and watches what comes into view:
+// what is in view at first, it hears with its first frame.
 func (l *Live) Observed(ctx context.Context) error {
 	t, err := l.page()
 	if err != nil {
@@ -57,6 +57,9 @@ func (l *Live) Observed(ctx context.Context) error {
 	}
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
+	if watches, err := t.evaluateIn(ctx, t.mainFrame(), "globalThis[Symbol.for('bellglass.observer')]?'yes':''"); err != nil || watches == "" {
+		return unresponsive(ctx, err)
+	}
 	return l.observed(ctx, t)
 }
 
