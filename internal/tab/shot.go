@@ -69,12 +69,25 @@ func (l *Live) Screenshot(ctx context.Context, full bool, protected []digest.Ele
 		p.CaptureBeyondViewport = &yes
 		p.Clip = &page.Viewport{Width: min(d.W, 4*viewportWidth), Height: min(d.H, maxShotHeight), Scale: 1}
 	}
-	r, err := cdpt.Call(ctx, t.main, page.CaptureScreenshot, p)
-	if err != nil {
+	if shot.PNG, err = t.capture(ctx, p); err != nil {
 		return nil, unresponsive(ctx, err)
 	}
-	shot.PNG = r.Data
 	return shot, nil
+}
+
+// captureTimeout is after how long a picture is asked for once more: the frame
+// that it is to be taken of may never have been drawn.
+const captureTimeout = 8 * time.Second
+
+func (t *Tab) capture(ctx context.Context, p page.CaptureScreenshotParams) ([]byte, error) {
+	first, cancel := context.WithTimeout(ctx, captureTimeout)
+	defer cancel()
+	r, err := cdpt.Call(first, t.main, page.CaptureScreenshot, p)
+	if err != nil && first.Err() != nil && ctx.Err() == nil {
+		t.drawFrames(ctx, fewFrames)
+		r, err = cdpt.Call(ctx, t.main, page.CaptureScreenshot, p)
+	}
+	return r.Data, err
 }
 
 const sizeScript = `JSON.stringify((() => {
