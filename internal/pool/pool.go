@@ -28,6 +28,9 @@ type Options[T any] struct {
 	Warm int
 	// Make makes one. In the background its context ends with the pool.
 	Make func(context.Context) (T, error)
+	// Prepare, if not nil, does what will save time later to one that was made
+	// while nobody waits. One on which it fails is disposed of.
+	Prepare func(context.Context, T) error
 	// Dispose ends one that was leased, or that is no longer wanted.
 	Dispose func(T)
 }
@@ -67,6 +70,11 @@ func (p *Pool[T]) refill() {
 	p.making = true
 	p.wg.Go(func() {
 		v, err := p.o.Make(p.ctx)
+		if err == nil && p.o.Prepare != nil && !p.awaited() {
+			if err = p.o.Prepare(p.ctx, v); err != nil {
+				p.o.Dispose(v)
+			}
+		}
 		p.mu.Lock()
 		p.making, p.failing = false, err != nil
 		if err != nil {
@@ -93,6 +101,13 @@ func (p *Pool[T]) refill() {
 			p.o.Dispose(v)
 		}
 	})
+}
+
+// awaited reports that a caller waits for the one that is being made.
+func (p *Pool[T]) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
 }
 
 // Acquire leases a value: a ready one, else the one that is being made, else a

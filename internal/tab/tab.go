@@ -179,13 +179,16 @@ func (t *Tab) open(ctx context.Context) error {
 		}
 	}
 	t.setup = nil
-	return t.prime(ctx)
+	return nil
 }
 
-// prime has the walker compiled and run once, on a sample in the blank page,
+// Prime has the walker compiled and run once, on a sample in the blank page,
 // while nobody waits: the process that shows the blank page will show the
-// first document too, and keeps the code.
-func (t *Tab) prime(ctx context.Context) error {
+// first document too, and keeps the code. A read works without it, too. It must
+// come before the first.
+func (t *Tab) Prime(ctx context.Context) error {
+	ctx, stop := t.whileAlive(ctx)
+	defer stop()
 	t.frames[t.mainFrame()] = &frame{id: t.mainFrame(), session: t.main, url: "about:blank"}
 	defer delete(t.frames, t.mainFrame())
 	for _, script := range []string{sampleScript, touchScript + walkScriptFinish} {
