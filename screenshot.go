@@ -85,6 +85,14 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 	if err != nil {
 		return pic, err
 	}
+	if shot.Late {
+		if all, err = s.live.Glance(ctx, look.Options{Behind: true}); err != nil {
+			return pic, err
+		}
+		if now, whole := protected(all, nil); !whole || len(now) > len(secret) {
+			return pic, reasonError("screenshot", ReasonProtected, "A protected field came up while the picture was taken, so it was thrown away; try once more.", nil)
+		}
+	}
 	cfg, err := png.DecodeConfig(bytes.NewReader(shot.PNG))
 	if err != nil {
 		return pic, fmt.Errorf("screenshot: %w", err)
