@@ -82,6 +82,9 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 	if errors.Is(err, tab.ErrMask) {
 		return pic, reasonError("screenshot", ReasonProtected, "The page has a protected field that could not be hidden, so no picture was made.", err)
 	}
+	if errors.Is(err, tab.ErrUnopened) {
+		return pic, reasonError("screenshot", ReasonInvalidArgument, "No page is open yet; browser_navigate opens one.", err)
+	}
 	if err != nil {
 		return pic, err
 	}

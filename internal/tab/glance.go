@@ -26,6 +26,9 @@ func (l *Live) Glance(ctx context.Context, o look.Options) (*digest.Frame, error
 	if err != nil {
 		return nil, err
 	}
+	if t.unopened() { // it holds what it was primed with, which is nobody's page
+		return &digest.Frame{ID: string(t.mainFrame()), URL: "about:blank"}, nil
+	}
 	defer l.spans.begin(ctx, spanExtract)()
 	patience := glanceTimeout
 	if t.parsing() {
@@ -52,6 +55,17 @@ func (t *Tab) parsing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.visit != nil && t.visit.committed > 0 && t.visit.doc.dcl.IsZero()
+}
+
+// unopened reports that nothing was opened in the page yet, not even by the page
+// that opened it.
+func (t *Tab) unopened() bool {
+	if !t.blank() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.frames[t.mainFrame()] == nil
 }
 
 // glance looks at a frame and, all at once, at those in it.

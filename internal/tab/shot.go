@@ -20,6 +20,9 @@ const maxShotHeight = 10_000
 // ErrMask: a field that must not be shown could not be painted over.
 var ErrMask = errors.New("tab: a protected field could not be masked")
 
+// ErrUnopened: nothing was opened yet that a picture could be taken of.
+var ErrUnopened = errors.New("tab: no page is open yet")
+
 // Shot is a picture of a page.
 type Shot struct {
 	PNG []byte
@@ -37,6 +40,9 @@ func (l *Live) Screenshot(ctx context.Context, full bool, protected []digest.Ele
 	t, err := l.page()
 	if err != nil {
 		return nil, err
+	}
+	if t.unopened() {
+		return nil, ErrUnopened
 	}
 	ctx, stop := t.whileAlive(ctx)
 	defer stop()
