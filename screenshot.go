@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,7 +93,7 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 		if all, err = s.live.Glance(ctx, look.Options{Behind: true}); err != nil {
 			return pic, err
 		}
-		if now, whole := protected(all, nil); !whole || len(now) > len(secret) {
+		if now, whole := protected(all, nil); !whole || !painted(now, secret) {
 			return pic, reasonError("screenshot", ReasonProtected, "A protected field came up while the picture was taken, so it was thrown away; try once more.", nil)
 		}
 	}
@@ -114,12 +115,24 @@ func (s *Session) screenshot(ctx context.Context, r ScreenshotRequest) (Picture,
 	return pic, nil
 }
 
-// protected lists the protected fields of a frame and those in it. It reports whether the frames were walked whole.
+// painted reports that every protected field there is now is one of those that
+// were painted over: by document and node, for nodes of another document may have
+// the same numbers.
+func painted(now, over []digest.Element) bool {
+	return !slices.ContainsFunc(now, func(e digest.Element) bool {
+		return !slices.ContainsFunc(over, func(o digest.Element) bool {
+			return o.Frame == e.Frame && o.Doc == e.Doc && o.Node == e.Node
+		})
+	})
+}
+
+// protected lists the protected fields of a frame and those in it. It reports
+// whether the frames were walked whole.
 func protected(f *digest.Frame, list []digest.Element) ([]digest.Element, bool) {
 	whole := !f.Cut
 	for _, e := range f.Elements {
 		if e.Protected {
-			e.Frame = f.ID
+			e.Frame, e.Doc = f.ID, f.Doc
 			list = append(list, e)
 		}
 	}

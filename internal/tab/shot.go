@@ -89,9 +89,10 @@ const captureTimeout = 400 * time.Millisecond
 
 // capture takes the picture. On a busy machine the frame that it is to be taken
 // of may not have been drawn before the page's time stood still, and no other is
-// drawn for it then, real frames or not (seen on 156 with eight processes on two
-// processors, of every second page). So its time is let go on, a hundredth of a
-// second after the other, until the picture is there; late reports that it was.
+// drawn for it then, real frames or not (seen on 156 beside six busy processes on
+// two processors, within the first three pages each time). So its time is let go
+// on, a hundredth of a second after the other, until the picture is there; late
+// reports that it was.
 func (l *Live) capture(ctx context.Context, t *Tab, p page.CaptureScreenshotParams) (png []byte, late bool, err error) {
 	done := make(chan struct{})
 	go func() {
