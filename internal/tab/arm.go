@@ -20,14 +20,8 @@ func (t *Tab) armPress(ctx context.Context, n Node) ([]cdpt.FrameID, error) {
 		return nil, lostElement(ctx, err)
 	}
 	for depth := 0; id != t.mainFrame(); depth++ {
-		t.mu.Lock()
-		f := t.frames[id]
-		var parent *frame
-		if f != nil {
-			parent = t.frames[f.parent]
-		}
-		t.mu.Unlock()
-		if f == nil || parent == nil || depth > maxFrameDepth+3 {
+		parent := t.around(id)
+		if parent == nil || depth > maxFrameDepth+3 {
 			return nil, ErrGone
 		}
 		w, err := cdpt.Call(ctx, parent.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: parent.id, WorldName: world})

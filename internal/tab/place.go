@@ -26,14 +26,8 @@ func (e *CoveredError) Error() string { return "tab: covered by " + strconv.Quot
 // is there.
 func (t *Tab) point(ctx context.Context, id cdpt.FrameID, x, y float64) (float64, float64, error) {
 	for depth := 0; id != t.mainFrame(); depth++ {
-		t.mu.Lock()
-		f := t.frames[id]
-		var parent *frame
-		if f != nil {
-			parent = t.frames[f.parent]
-		}
-		t.mu.Unlock()
-		if f == nil || parent == nil || depth > maxFrameDepth+3 {
+		parent := t.around(id)
+		if parent == nil || depth > maxFrameDepth+3 {
 			return 0, 0, ErrGone
 		}
 		s := parent.session
@@ -51,6 +45,17 @@ func (t *Tab) point(ctx context.Context, id cdpt.FrameID, x, y float64) (float64
 		id = parent.id
 	}
 	return x, y, nil
+}
+
+// around is the frame around another; nil if either is not there any more.
+func (t *Tab) around(id cdpt.FrameID) *frame {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.frames[id]
+	if f == nil {
+		return nil
+	}
+	return t.frames[f.parent]
 }
 
 // through maps a point of a frame to the viewport of the one around it.
