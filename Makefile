@@ -26,7 +26,7 @@ test: build
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 	go test -run '^$$' -bench . -benchtime 1x ./...
 	$(MAKE) --no-print-directory bench-act BENCH_ACT='-rounds 1 -think 0'
-	$(MAKE) --no-print-directory bench-peers BENCH_PEERS_FLAGS='-rounds 1 -reads 1 -think 0 -for 10s'
+	$(MAKE) --no-print-directory bench-peers BENCH_PEERS_FLAGS='-rounds 1 -reads 1 -think 0 -for 40s'
 	$(MAKE) --no-print-directory bench-egress BENCH_EGRESS='-rounds 1 -setups 20 -mib 16 -idle 50'
 
 lint: generate
