@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"internal/testweb/suite":  {"", "internal/testweb", "internal/testweb/netlab"},
 	"internal/acttest":        {},
 	"bench":                   {},
+	"bench/internal/peer":     {},
 	"internal/exhaustion":     {},
 	"internal/loadtest":       {},
 	"internal/faulttest":      {},

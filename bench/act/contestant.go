@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
-	"strings"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
 )
 
@@ -34,45 +29,6 @@ func nth(pattern, view string, n int) (string, error) {
 		return "", fmt.Errorf("%d matches of %s in %.2000s", len(m), pattern, view)
 	}
 	return m[n][1], nil
-}
-
-// client is a client of an MCP server.
-type client struct{ session *mcp.ClientSession }
-
-func connect(ctx context.Context, t mcp.Transport) (client, error) {
-	s, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, t, nil)
-	return client{s}, err
-}
-
-// callTime bounds one call.
-const callTime = time.Minute
-
-func (c client) call(ctx context.Context, tool string, args map[string]any) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	r, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", tool, err)
-	}
-	var b strings.Builder
-	for _, p := range r.Content {
-		if t, ok := p.(*mcp.TextContent); ok {
-			b.WriteString(t.Text)
-		}
-	}
-	if r.IsError {
-		return "", fmt.Errorf("%s: %.2000s", tool, b.String())
-	}
-	return b.String(), nil
-}
-
-func (c client) close() error {
-	err := c.session.Close()
-	var exit *exec.ExitError // how a server ends is its own affair
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
 }
 
 var codec tokenizer.Codec

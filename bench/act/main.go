@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellglass/bellglass/bench/internal/peer"
 	"github.com/bellglass/bellglass/internal/chrome"
 	"github.com/bellglass/bellglass/internal/netns"
 )
@@ -145,7 +146,7 @@ func contestants(ctx context.Context, addr, dir string) (all []contestant, err e
 		fmt.Fprint(os.Stderr, install)
 		return all, err
 	}
-	lab, err := filepath.Abs(*peers)
+	folder, err := filepath.Abs(*peers)
 	if err != nil {
 		return all, err
 	}
@@ -153,12 +154,13 @@ func contestants(ctx context.Context, addr, dir string) (all []contestant, err e
 	if err != nil {
 		return all, err
 	}
+	lab := peer.Lab{Folder: folder, Files: dir, Browser: bin.Path}
 	for _, p := range others {
-		if _, gone := os.Stat(filepath.Join(lab, "node_modules", p.program)); gone != nil {
+		if !lab.Has(p.program) {
 			fmt.Fprintf(os.Stderr, "%s is not installed.\n%s", p.name, install)
 			continue
 		}
-		add(p.name, func() (contestant, error) { return p.start(ctx, lab, dir, bin.Path) })
+		add(p.name, func() (contestant, error) { return p.start(ctx, lab) })
 	}
 	return all, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/bench/internal/peer"
 	"github.com/bellglass/bellglass/mcpserver"
 	"github.com/bellglass/bellglass/tools"
 )
@@ -31,7 +32,7 @@ const realName = "bellglass, real clock, 100 ms of quiet"
 // written and read as between two.
 type bell struct {
 	own
-	client
+	client     peer.Client
 	browser    *bellglass.Browser
 	sessions   *tools.Sessions
 	server     *mcp.ServerSession
@@ -62,7 +63,7 @@ func startOurs(ctx context.Context, o own, addr string) (_ *bell, err error) {
 	if c.server, err = s.Connect(ctx, there, nil); err != nil {
 		return nil, err
 	}
-	c.client, err = connect(ctx, here)
+	c.client, err = peer.Connect(ctx, here)
 	return c, err
 }
 
@@ -71,7 +72,7 @@ func (c *bell) name() string { return c.own.name }
 var generation = regexp.MustCompile(`(?m)^Generation: (\d+)`)
 
 func (c *bell) call(ctx context.Context, tool string, args map[string]any) (string, error) {
-	s, err := c.client.call(ctx, tool, args)
+	s, err := c.client.Call(ctx, tool, args)
 	if m := generation.FindStringSubmatch(s); m != nil {
 		c.generation, _ = strconv.Atoi(m[1])
 	}
@@ -121,10 +122,7 @@ func (c *bell) view(answer string) string {
 }
 
 func (c *bell) close() error {
-	var err error
-	if c.session != nil {
-		err = c.client.close()
-	}
+	err := c.client.Close()
 	if c.server != nil {
 		c.server.Wait()
 	}

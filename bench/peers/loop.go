@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/bellglass/bellglass/bench/internal/peer"
 )
 
 //go:embed loop.mjs
@@ -23,17 +25,14 @@ type loop struct {
 	out *bufio.Reader
 }
 
-func startLoop(_ context.Context, lab, dir, browser string) (reader, error) {
-	script := filepath.Join(dir, "loop.mjs")
+func startLoop(_ context.Context, lab peer.Lab) (reader, error) {
+	script := filepath.Join(lab.Files, "loop.mjs")
 	if err := os.WriteFile(script, loopScript, 0o600); err != nil {
 		return nil, err
 	}
-	args := []string{script, lab, browser}
-	if isRoot {
-		args = append(args, "--no-sandbox")
-	}
+	args := append([]string{script, lab.Folder, lab.Browser}, peer.NoSandbox("--no-sandbox")...)
 	l := &loop{cmd: exec.Command("node", args...)}
-	l.cmd.Dir, l.cmd.Env, l.cmd.Stderr = dir, environment(dir), os.Stderr
+	l.cmd.Dir, l.cmd.Env, l.cmd.Stderr = lab.Files, lab.Environment(), os.Stderr
 	var err error
 	if l.in, err = l.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellglass/bellglass"
+	"github.com/bellglass/bellglass/bench/internal/peer"
 	"github.com/bellglass/bellglass/internal/chrome"
 )
 
@@ -54,7 +55,7 @@ func readers(ctx context.Context, addr, dir string) (all []reader, err error) {
 		fmt.Fprint(os.Stderr, install)
 		return all, err
 	}
-	lab, err := filepath.Abs(*peers)
+	folder, err := filepath.Abs(*peers)
 	if err != nil {
 		return all, err
 	}
@@ -62,12 +63,13 @@ func readers(ctx context.Context, addr, dir string) (all []reader, err error) {
 	if err != nil {
 		return all, err
 	}
+	lab := peer.Lab{Folder: folder, Files: dir, Browser: bin.Path}
 	for _, p := range others {
-		if _, gone := os.Stat(filepath.Join(lab, "node_modules", p.program)); gone != nil {
+		if !lab.Has(p.program) {
 			fmt.Fprintf(os.Stderr, "%s is not installed.\n%s", p.name, install)
 			continue
 		}
-		add(p.name, func() (reader, error) { return p.start(ctx, lab, dir, bin.Path) })
+		add(p.name, func() (reader, error) { return p.start(ctx, lab) })
 	}
 	return all, err
 }
