@@ -54,7 +54,7 @@ bench-act: setup
 # Reading pages beside a loop in Playwright, agent-browser, Playwright MCP and
 # chrome-devtools-mcp, and how much several callers get; BENCH_PEERS as above.
 bench-peers: setup
-	cd bench/peers && go vet ./... && go run . $(BENCH_PEERS_FLAGS)
+	cd bench/peers && go vet ./... ../internal/peer && go run . $(BENCH_PEERS_FLAGS)
 
 # The egress proxy beside smokescreen, a bare relay and direct dialing, in one
 # run. It is a module of its own, so that nobody else needs smokescreen.

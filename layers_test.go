@@ -57,7 +57,6 @@ var layers = map[string][]string{
 	"internal/testweb/suite":  {"", "internal/testweb", "internal/testweb/netlab"},
 	"internal/acttest":        {},
 	"bench":                   {},
-	"bench/internal/peer":     {},
 	"internal/exhaustion":     {},
 	"internal/loadtest":       {},
 	"internal/faulttest":      {},

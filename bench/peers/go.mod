@@ -1,5 +1,3 @@
 module github.com/bellglass/bellglass/bench/peers
 
 go 1.26.0
-
-require github.com/modelcontextprotocol/go-sdk v1.8.0
